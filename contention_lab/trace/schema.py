@@ -1,0 +1,210 @@
+"""The layout of a `.clt` file: magic numbers, chunk kinds and NumPy dtypes.
+
+It does not read or write anything. `FORMAT.md` beside it explains every byte; the two and
+`native/schema.h` must agree, which `tests/unit/test_trace_schema.py` checks.
+
+Everything is little-endian, whatever the host. Times are nanoseconds since the start of the
+recording (the `mono_ns` of the file header), already converted from clock ticks.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+MAGIC: Final = b"\x89CLT\r\n\x1a\n"
+MAJOR: Final = 1
+MINOR: Final = 0
+CHUNK_MAGIC: Final = 0x43544C43  # b"CLTC"
+MAX_CHUNK_BYTES: Final = 64 << 20
+"""A longer payload is damage, not data: readers refuse it instead of allocating it."""
+ALIGNMENT: Final = 8
+HISTOGRAM_BUCKETS: Final = 32
+
+
+class ChunkKind(IntEnum):
+    """What the payload of a chunk holds."""
+
+    META = 1  # one JSON object; later ones update earlier ones key by key
+    CODES = 2  # variable: code objects
+    FRAMES = 3  # FRAME: code object and instruction, resolved to a line
+    STACKS = 4  # variable: frame ids, innermost first
+    LOCKS = 5  # variable: one lock each
+    THREADS = 6  # variable: one thread each; a later record replaces an earlier one
+    WAITS = 7  # WAIT
+    HOLDS = 8  # HOLD: holds that blocked somebody, were handed off, or were too long for SHORT
+    SHORT_HOLDS = 9  # SHORT_HOLD: uncontended holds, level `trace`; thread in the chunk header
+    COUNTERS = 10  # COUNTER: running totals; the last one per (lock, thread) is the truth
+    STATUS = 11  # STATUS: what the recorder knows of itself
+    END = 12  # STATUS: the recording was closed in order
+
+
+class Level(IntEnum):
+    """How much is recorded (the header's `level`)."""
+
+    COUNTERS = 0
+    PROFILE = 1
+    TRACE = 2
+
+
+class Clock(IntEnum):
+    """Where time stamps come from (the header's `clock`)."""
+
+    MONOTONIC = 0
+    TSC = 1
+
+
+class Outcome(IntEnum):
+    """How an attempt to acquire ended."""
+
+    ACQUIRED = 0
+    TIMED_OUT = 1
+    FAILED_TRY = 2  # acquire(blocking=False) on a held lock
+    INTERRUPTED = 3  # an exception (KeyboardInterrupt) ended the wait
+    CANCELLED = 4  # asyncio
+    OPEN = 5  # still waiting when the recording stopped
+
+
+class WaitKind(IntEnum):
+    """Why a thread waited."""
+
+    CONTENTION = 0  # somebody else held the lock
+    COORDINATION = 1  # waiting for an event, an item, a thread
+
+
+class WaitFlag(IntEnum):
+    """Bits of WAIT.flags."""
+
+    TIMEOUT_GIVEN = 1
+    STACK_TRUNCATED = 2
+
+
+class HoldFlag(IntEnum):
+    """Bits of HOLD.flags."""
+
+    HANDED_OFF = 1  # released by another thread than acquired
+    OPEN = 2  # still held when the recording stopped
+    UNCONTENDED = 4  # nobody waited (level `trace`, too long for SHORT_HOLD)
+
+
+HEADER: Final = np.dtype(
+    [
+        ("magic", "S8"),
+        ("major", "<u2"),
+        ("minor", "<u2"),
+        ("header_bytes", "<u4"),
+        ("start_unix_ns", "<u8"),
+        ("mono_ns", "<u8"),
+        ("pid", "<u4"),
+        ("level", "u1"),
+        ("clock", "u1"),
+        ("reserved", "<u2"),
+        ("ticks_per_ns", "<f8"),
+        ("reserved2", "<u4", (3,)),
+        ("crc32", "<u4"),
+    ]
+)
+CHUNK: Final = np.dtype(
+    [
+        ("magic", "<u4"),
+        ("kind", "<u2"),
+        ("record_bytes", "<u2"),
+        ("payload_bytes", "<u4"),
+        ("count", "<u4"),
+        ("thread", "<u4"),
+        ("sequence", "<u4"),
+        ("reserved", "<u4"),
+        ("crc32", "<u4"),
+    ]
+)
+FRAME: Final = np.dtype([("id", "<u4"), ("code", "<u4"), ("line", "<u4"), ("lasti", "<u4")])
+WAIT: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("spin_ns", "<u8"),
+        ("park_ns", "<u8"),
+        ("gil_ns", "<u8"),
+        ("spin_cpu_ns", "<u8"),
+        ("lock", "<u4"),
+        ("thread", "<u4"),
+        ("stack", "<u4"),
+        ("holder", "<u4"),
+        ("holder_site", "<u4"),
+        ("spins", "<u4"),
+        ("outcome", "u1"),
+        ("kind", "u1"),
+        ("flags", "<u2"),
+        ("waiters", "<u4"),
+    ]
+)
+HOLD: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("cpu_ns", "<u8"),
+        ("lock", "<u4"),
+        ("thread", "<u4"),
+        ("site", "<u4"),
+        ("stack", "<u4"),
+        ("waiters", "<u4"),
+        ("release_thread", "<u4"),
+        ("flags", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
+SHORT_HOLD: Final = np.dtype(
+    [("start_ns", "<u8"), ("hold_ns", "<u4"), ("lock", "<u4"), ("site", "<u4")]
+)
+COUNTER: Final = np.dtype(
+    [
+        ("lock", "<u4"),
+        ("thread", "<u4"),
+        ("acquires", "<u8"),
+        ("contended", "<u8"),
+        ("timed_out", "<u8"),
+        ("failed_tries", "<u8"),
+        ("interrupted", "<u8"),
+        ("recursions", "<u8"),
+        ("blocking_holds", "<u8"),
+        ("wait_ns", "<u8"),
+        ("spin_ns", "<u8"),
+        ("park_ns", "<u8"),
+        ("gil_ns", "<u8"),
+        ("spin_cpu_ns", "<u8"),
+        ("spins", "<u8"),
+        ("hold_ns", "<u8"),
+        ("max_wait_ns", "<u8"),
+        ("max_hold_ns", "<u8"),
+        ("hold_histogram", "<u8", (HISTOGRAM_BUCKETS,)),
+    ]
+)
+STATUS: Final = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("bytes_written", "<u8"),
+        ("waits", "<u8"),
+        ("holds", "<u8"),
+        ("dropped_waits", "<u8"),
+        ("dropped_holds", "<u8"),
+        ("dropped_stacks", "<u8"),
+        ("writer_cpu_ns", "<u8"),
+        ("process_cpu_ns", "<u8"),
+        ("self_ns", "<u8"),
+        ("clock_error_ns", "<i8"),
+        ("threads_alive", "<u4"),
+        ("flags", "<u4"),
+    ]
+)
+FIXED_RECORDS: Final = {
+    ChunkKind.FRAMES: FRAME,
+    ChunkKind.WAITS: WAIT,
+    ChunkKind.HOLDS: HOLD,
+    ChunkKind.SHORT_HOLDS: SHORT_HOLD,
+    ChunkKind.COUNTERS: COUNTER,
+    ChunkKind.STATUS: STATUS,
+    ChunkKind.END: STATUS,
+}
+"""Chunk kinds whose payload is an array of one dtype."""

@@ -1,0 +1,38 @@
+"""The trace file: what a recording leaves, and all that the analysis needs.
+
+`load` reads one, `TraceBuilder` writes one by hand. The bytes are explained in `FORMAT.md` and
+laid out in `schema.py`. Nothing here knows who recorded, or draws conclusions.
+"""
+
+from contention_lab.trace.builder import TraceBuilder
+from contention_lab.trace.model import Frame, Lock, Thread, Trace, TraceError
+from contention_lab.trace.reader import load, parse
+from contention_lab.trace.records import Records
+from contention_lab.trace.schema import (
+    ChunkKind,
+    Clock,
+    HoldFlag,
+    Level,
+    Outcome,
+    WaitFlag,
+    WaitKind,
+)
+
+__all__ = [
+    "ChunkKind",
+    "Clock",
+    "Frame",
+    "HoldFlag",
+    "Level",
+    "Lock",
+    "Outcome",
+    "Records",
+    "Thread",
+    "Trace",
+    "TraceBuilder",
+    "TraceError",
+    "WaitFlag",
+    "WaitKind",
+    "load",
+    "parse",
+]

@@ -1,0 +1,364 @@
+"""Write a trace by hand: for tests with known answers, and for importers of other formats.
+
+It measures nothing; every time is given. Ids come from the `add_` methods, and 0 means "none", as
+in the file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.trace.chunk import pack_chunk, pack_header
+from contention_lab.trace.records import joined_holds
+from contention_lab.trace.schema import (
+    COUNTER,
+    FRAME,
+    HOLD,
+    SHORT_HOLD,
+    STATUS,
+    WAIT,
+    ChunkKind,
+    Clock,
+    Level,
+    Outcome,
+    WaitKind,
+)
+from contention_lab.trace.tables import (
+    CODE,
+    LOCK,
+    MAIN_THREAD,
+    NOT_FROM_PYTHON,
+    STACK,
+    THREAD,
+)
+from contention_lab.trace.totals import totals
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from contention_lab.trace.records import Records
+
+TRUNCATED: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one chunk holds."""
+
+    kind: ChunkKind
+    payload: bytes
+    count: int
+    record_bytes: int = 0
+    thread: int = 0
+
+
+class TraceBuilder:
+    """A trace in the making.
+
+    Parameters
+    ----------
+    level, clock, pid, start_unix_ns
+        As `Trace` has them.
+    duration_ns
+        The end of the recording; the last event by default.
+    meta
+        Metadata; see META in `FORMAT.md`.
+    derive_counters
+        Count the records for every lock and thread that `add_counter` was not called for.
+    complete
+        Close the file in order.
+    chunk_bytes
+        Payloads are cut at this size.
+
+    Examples
+    --------
+    >>> builder = TraceBuilder()
+    >>> lock = builder.add_lock("Mutex", name="catalog")
+    >>> reader, writer = builder.add_thread("reader"), builder.add_thread("writer")
+    >>> builder.add_hold(lock, writer, 0, 100)
+    >>> builder.add_wait(lock, reader, 40, 100, holder=writer)
+    >>> data = builder.bytes()
+    """
+
+    def __init__(
+        self,
+        *,
+        level: Level = Level.PROFILE,
+        clock: Clock = Clock.MONOTONIC,
+        pid: int = 1,
+        start_unix_ns: int = 0,
+        duration_ns: int | None = None,
+        meta: Mapping[str, Any] | None = None,
+        derive_counters: bool = True,
+        complete: bool = True,
+        chunk_bytes: int = 1 << 20,
+    ) -> None:
+        self._header = pack_header(
+            start_unix_ns=start_unix_ns, mono_ns=0, pid=pid, level=level, clock=clock
+        )
+        self._duration_ns = duration_ns
+        self._meta = dict(meta or {})
+        self._derive_counters = derive_counters
+        self._complete = complete
+        self._chunk_bytes = chunk_bytes
+        self._codes: dict[tuple[str, str, int], int] = {}
+        self._frames: dict[tuple[int, int], int] = {}
+        self._stacks: dict[tuple[tuple[int, ...], bool], int] = {}
+        self._locks: list[bytes] = []
+        self._threads: dict[int, bytes] = {}
+        self._waits: list[Records] = []
+        self._holds: list[Records] = []
+        self._short_holds: dict[int, list[Records]] = {}
+        self._counters: dict[tuple[int, int], Records] = {}
+        self._status: dict[str, int] = {}
+
+    def add_frame(
+        self, function: str, filename: str, line: int, *, first_line: int | None = None
+    ) -> int:
+        """Return the id of a place in the program; the function starts there by default."""
+        code = (function, filename, line if first_line is None else first_line)
+        code_id = self._codes.setdefault(code, len(self._codes) + 1)
+        return self._frames.setdefault((code_id, line), len(self._frames) + 1)
+
+    def add_stack(self, *frames: int, truncated: bool = False) -> int:
+        """Return the id of a stack of frames, innermost first."""
+        return self._stacks.setdefault((frames, truncated), len(self._stacks) + 1)
+
+    def add_lock(
+        self,
+        lock_type: str = "Mutex",
+        *,
+        name: str = "",
+        site: int = 0,
+        parent: int = 0,
+    ) -> int:
+        """Return the id of a new lock, made at the frame `site`, an inner part of `parent`."""
+        number = len(self._locks) + 1
+        texts = [_encoded(lock_type), _encoded(name)]
+        head = LOCK.pack(number, site, parent, 0, *map(len, texts))
+        self._locks.append(head + b"".join(texts))
+        return number
+
+    def add_thread(
+        self,
+        name: str = "",
+        *,
+        start_ns: int = 0,
+        end_ns: int = 0,
+        cpu_ns: int = 0,
+        is_main: bool = False,
+        from_python: bool = True,
+        native_id: int | None = None,
+        ident: int | None = None,
+    ) -> int:
+        """Return the id of a new thread; `end_ns` 0 says that it runs to the end."""
+        number = len(self._threads) + 1
+        flags = MAIN_THREAD * is_main | NOT_FROM_PYTHON * (not from_python)
+        text = _encoded(name)
+        self._threads[number] = (
+            THREAD.pack(
+                number,
+                number if native_id is None else native_id,
+                number if ident is None else ident,
+                start_ns,
+                end_ns,
+                cpu_ns,
+                flags,
+                len(text),
+            )
+            + text
+        )
+        return number
+
+    def add_wait(
+        self,
+        lock: int,
+        thread: int,
+        start_ns: int,
+        end_ns: int,
+        *,
+        stack: int = 0,
+        holder: int = 0,
+        holder_site: int = 0,
+        spin_ns: int = 0,
+        park_ns: int = 0,
+        gil_ns: int = 0,
+        spin_cpu_ns: int = 0,
+        spins: int = 0,
+        outcome: int = Outcome.ACQUIRED,
+        kind: int = WaitKind.CONTENTION,
+        flags: int = 0,
+        waiters: int = 0,
+    ) -> None:
+        """Add one attempt that did not succeed at once."""
+        self.add_waits(_record(WAIT, locals()))
+
+    def add_waits(self, records: Records) -> None:
+        """Add records of `schema.WAIT`."""
+        self._waits.append(records.astype(WAIT, casting="no"))
+
+    def add_hold(
+        self,
+        lock: int,
+        thread: int,
+        start_ns: int,
+        end_ns: int,
+        *,
+        site: int = 0,
+        stack: int = 0,
+        cpu_ns: int = 0,
+        waiters: int = 0,
+        release_thread: int | None = None,
+        flags: int = 0,
+    ) -> None:
+        """Add one hold; the thread that acquired releases, unless another is given."""
+        release_thread = thread if release_thread is None else release_thread
+        self.add_holds(_record(HOLD, locals()))
+
+    def add_holds(self, records: Records) -> None:
+        """Add records of `schema.HOLD`."""
+        self._holds.append(records.astype(HOLD, casting="no"))
+
+    def add_short_hold(
+        self, lock: int, thread: int, start_ns: int, hold_ns: int, *, site: int = 0
+    ) -> None:
+        """Add one hold that nobody waited for, shorter than 2^32 ns."""
+        self.add_short_holds(thread, _record(SHORT_HOLD, locals()))
+
+    def add_short_holds(self, thread: int, records: Records) -> None:
+        """Add records of `schema.SHORT_HOLD` of one thread."""
+        self._short_holds.setdefault(thread, []).append(records.astype(SHORT_HOLD, casting="no"))
+
+    def add_counter(self, lock: int, thread: int, **values: int) -> None:
+        """Set the totals of a lock and thread, by the names of `schema.COUNTER`."""
+        self._counters[lock, thread] = _record(COUNTER, {"lock": lock, "thread": thread, **values})
+
+    def set_status(self, **values: int) -> None:
+        """Set what the recorder says of itself, by the names of `schema.STATUS`."""
+        self._status.update(values)
+
+    def bytes(self) -> bytes:
+        """Return the whole file."""
+        parts = [self._header]
+        for sequence, section in enumerate(self._sections()):
+            parts.append(
+                pack_chunk(
+                    section.kind,
+                    section.payload,
+                    count=section.count,
+                    sequence=sequence,
+                    record_bytes=section.record_bytes,
+                    thread=section.thread,
+                )
+            )
+        return b"".join(parts)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole file."""
+        Path(path).write_bytes(self.bytes())
+
+    def _sections(self) -> Iterator[Section]:
+        """Yield what the chunks hold, in the order of the file."""
+        limit = self._chunk_bytes
+        waits, holds = _joined(self._waits, WAIT), _joined(self._holds, HOLD)
+        if self._meta:
+            yield Section(ChunkKind.META, json.dumps(self._meta).encode(), 1)
+        yield from _varying(ChunkKind.CODES, _code_records(self._codes), limit)
+        yield from _fixed(ChunkKind.FRAMES, _frame_records(self._frames), limit)
+        yield from _varying(ChunkKind.STACKS, _stack_records(self._stacks), limit)
+        yield from _varying(ChunkKind.LOCKS, self._locks, limit)
+        yield from _varying(ChunkKind.THREADS, list(self._threads.values()), limit)
+        yield from _fixed(ChunkKind.WAITS, waits, limit)
+        yield from _fixed(ChunkKind.HOLDS, holds, limit)
+        for thread, parts in sorted(self._short_holds.items()):
+            yield from _fixed(ChunkKind.SHORT_HOLDS, _joined(parts, SHORT_HOLD), limit, thread)
+        yield from _fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)
+        status = _record(STATUS, self._status_values(waits, holds))
+        kind = ChunkKind.END if self._complete else ChunkKind.STATUS
+        yield from _fixed(kind, status, limit)
+
+    def _all_holds(self, holds: Records) -> Records:
+        """Return the holds with the short ones among them."""
+        short = [(thread, part) for thread, parts in self._short_holds.items() for part in parts]
+        return joined_holds([(0, holds), *short])
+
+    def _counter_records(self, waits: Records, holds: Records) -> Records:
+        counters = dict(self._counters)
+        if self._derive_counters:
+            for record in totals(waits, self._all_holds(holds)):
+                pair = int(record["lock"]), int(record["thread"])
+                counters.setdefault(pair, np.array([record], dtype=COUNTER))
+        return _joined([counters[pair] for pair in sorted(counters)], COUNTER)
+
+    def _status_values(self, waits: Records, holds: Records) -> dict[str, int]:
+        every = self._all_holds(holds)
+        ends = [int(records["end_ns"].max()) for records in (waits, every) if len(records)]
+        last = max(ends, default=0) if self._duration_ns is None else self._duration_ns
+        return {"time_ns": last, "waits": len(waits), "holds": len(every), **self._status}
+
+
+def _varying(kind: ChunkKind, records: list[bytes], limit: int) -> Iterator[Section]:
+    """Yield sections of records of their own lengths, of `limit` bytes or one record."""
+    batch: list[bytes] = []
+    size = 0
+    for record in records:
+        if batch and size + len(record) > limit:
+            yield Section(kind, b"".join(batch), len(batch))
+            batch, size = [], 0
+        batch.append(record)
+        size += len(record)
+    if batch:
+        yield Section(kind, b"".join(batch), len(batch))
+
+
+def _fixed(kind: ChunkKind, records: Records, limit: int, thread: int = 0) -> Iterator[Section]:
+    """Yield sections of records of one length, of `limit` bytes or one record."""
+    size = records.dtype.itemsize
+    step = max(1, limit // size)
+    for at in range(0, len(records), step):
+        part = records[at : at + step]
+        yield Section(kind, part.tobytes(), len(part), size, thread)
+
+
+def _code_records(codes: Mapping[tuple[str, str, int], int]) -> list[bytes]:
+    records = []
+    for (function, filename, first_line), number in codes.items():
+        texts = [_encoded(function), _encoded(filename)]
+        records.append(CODE.pack(number, first_line, *map(len, texts)) + b"".join(texts))
+    return records
+
+
+def _frame_records(frames: Mapping[tuple[int, int], int]) -> Records:
+    rows = [(number, code, line, 0) for (code, line), number in frames.items()]
+    return np.array(rows, dtype=FRAME)
+
+
+def _stack_records(stacks: Mapping[tuple[tuple[int, ...], bool], int]) -> list[bytes]:
+    return [
+        STACK.pack(number, len(frames) | TRUNCATED * truncated)
+        + np.array(frames, dtype="<u4").tobytes()
+        for (frames, truncated), number in stacks.items()
+    ]
+
+
+def _record(dtype: np.dtype[np.void], values: Mapping[str, Any]) -> Records:
+    """Return one record with the fields that are named as arguments of the method called."""
+    record = np.zeros(1, dtype=dtype)
+    for name, value in values.items():
+        if name != "self":
+            record[name] = value
+    return record
+
+
+def _joined(parts: list[Records], dtype: np.dtype[np.void]) -> Records:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

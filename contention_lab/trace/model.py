@@ -1,0 +1,233 @@
+"""A loaded trace: the tables and arrays that everything after the recorder works on.
+
+It does not parse bytes (`reader.py` does) and draws no conclusions (`analysis` does).
+
+Records keep what the file says, even where it cannot be true (a wait that ends before it starts):
+such records are counted in `Trace.problems`, and it is the analysis that bounds them. Arrays of
+one chunk are views of the mapped file; those of several are joined once, when first asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from contention_lab.trace.records import joined_holds, joined_waits, last_counters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from contention_lab.trace.records import Records
+    from contention_lab.trace.schema import Clock, Level
+
+
+class TraceError(Exception):
+    """A file that cannot be used as a trace; one line: what, why, what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A place in the program: a line of a function.
+
+    Attributes
+    ----------
+    function
+        Qualified name (`GlobalClient.backward`).
+    filename
+        As the code object has it.
+    line
+        The line that was being executed, 0 where unknown.
+    first_line
+        The line the function starts at, 0 where unknown.
+    """
+
+    function: str
+    filename: str
+    line: int
+    first_line: int
+
+    @property
+    def module(self) -> str:
+        """The file's name without folder and suffix; of a package, the folder's name."""
+        path = PurePath(self.filename.replace("\\", "/"))
+        return path.parent.name if path.stem == "__init__" and path.parent.name else path.stem
+
+    @property
+    def place(self) -> str:
+        """File name and line, as people write it: `client.py:40`."""
+        return f"{PurePath(self.filename.replace(chr(92), '/')).name}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """One lock of the recorded program.
+
+    Attributes
+    ----------
+    id
+        Its number in the file, in the order of creation.
+    type
+        The name of its class (`Mutex`, `threading.Lock`).
+    name
+        The name it was given, or empty.
+    site
+        Where it was made.
+    parent
+        The lock it is an inner part of, 0 for none.
+    instance
+        It is the n-th lock made at its site, from 1.
+    """
+
+    id: int
+    type: str
+    name: str
+    site: Frame | None
+    parent: int
+    instance: int
+
+    @property
+    def label(self) -> str:
+        """The given name, else `module:qualname:line` of the site, else `lock #id`."""
+        if self.name:
+            return self.name
+        if self.site is not None:
+            return f"{self.site.module}:{self.site.function}:{self.site.line}"
+        return f"lock #{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread of the recorded program.
+
+    Attributes
+    ----------
+    id
+        Its number in the file.
+    native_id
+        The operating system's number (gettid on Linux).
+    ident
+        `threading.get_ident()`.
+    name
+        Its name when last seen, or empty.
+    start_ns
+        Its first event, since the start of the recording.
+    end_ns
+        Its end, 0 if it was running when the recording stopped.
+    cpu_ns
+        CPU time between its first event and its end (or the last time it was looked at).
+    is_main
+        It is the main thread.
+    from_python
+        It was made by Python (`threading`), not by native code.
+    """
+
+    id: int
+    native_id: int
+    ident: int
+    name: str
+    start_ns: int
+    end_ns: int
+    cpu_ns: int
+    is_main: bool
+    from_python: bool
+
+    @property
+    def label(self) -> str:
+        """Its name, else `thread #id`."""
+        return self.name or f"thread #{self.id}"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything one `.clt` file says.
+
+    Attributes
+    ----------
+    path
+        The file it was read from.
+    pid
+        The recorded process.
+    level, clock
+        How much was recorded, and with which clock.
+    start_unix_ns
+        Wall-clock time of the start of the recording.
+    duration_ns
+        From the start to the end of the recording; of a cut file, to its last event.
+    meta
+        Program, arguments, Python, machine and more; see META in `FORMAT.md`.
+    locks, threads, frames
+        Tables by id.
+    stacks
+        Frame ids by stack id, innermost first.
+    truncated_stacks
+        Stacks whose outermost frames are missing.
+    status
+        The recorder's last word about itself (`schema.STATUS`), None if there is none.
+    complete
+        The recording was stopped in order and the file has its end.
+    problems
+        What is wrong with the file, one sentence each; empty for a sound one.
+    """
+
+    path: str
+    pid: int
+    level: Level
+    clock: Clock
+    start_unix_ns: int
+    duration_ns: int
+    meta: dict[str, Any]
+    locks: dict[int, Lock]
+    threads: dict[int, Thread]
+    frames: dict[int, Frame]
+    stacks: dict[int, tuple[int, ...]]
+    truncated_stacks: frozenset[int]
+    status: np.void | None
+    complete: bool
+    problems: tuple[str, ...]
+    wait_chunks: Sequence[Records] = field(repr=False, default=())
+    hold_chunks: Sequence[tuple[int, Records]] = field(repr=False, default=())
+    counter_chunks: Sequence[Records] = field(repr=False, default=())
+
+    @cached_property
+    def waits(self) -> Records:
+        """Attempts to acquire that did not succeed at once, `schema.WAIT`, as written."""
+        return joined_waits(self.wait_chunks)
+
+    @cached_property
+    def holds(self) -> Records:
+        """Recorded holds, `schema.HOLD`, as written; short ones carry the flag UNCONTENDED."""
+        return joined_holds(self.hold_chunks)
+
+    @cached_property
+    def counters(self) -> Records:
+        """Totals, `schema.COUNTER`, one per lock and thread, ordered by the two."""
+        return last_counters(self.counter_chunks)
+
+    def stack(self, stack_id: int) -> tuple[Frame, ...]:
+        """Return the frames of a stack, innermost first; empty for an unknown one."""
+        ids = self.stacks.get(stack_id, ())
+        return tuple(frame for i in ids if (frame := self.frames.get(i)) is not None)
+
+    def lock(self, lock_id: int) -> Lock:
+        """Return a lock; a nameless one for an id the file does not define."""
+        found = self.locks.get(lock_id)
+        return found or Lock(lock_id, type="", name="", site=None, parent=0, instance=1)
+
+    def thread(self, thread_id: int) -> Thread:
+        """Return a thread; a nameless one for an id the file does not define."""
+        found = self.threads.get(thread_id)
+        return found or Thread(
+            thread_id,
+            native_id=0,
+            ident=0,
+            name="",
+            start_ns=0,
+            end_ns=0,
+            cpu_ns=0,
+            is_main=False,
+            from_python=True,
+        )

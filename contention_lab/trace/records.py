@@ -1,0 +1,78 @@
+"""The arrays of a trace, made from the chunks they were written in.
+
+It does not read files. One chunk is passed on as it is, so that a mapped file is not copied;
+several are joined once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from contention_lab.trace.schema import COUNTER, HOLD, WAIT, HoldFlag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Records: TypeAlias = npt.NDArray[np.void]
+"""An array of one of the structured dtypes of `schema.py`."""
+
+
+def joined_waits(chunks: Sequence[Records]) -> Records:
+    """Return all wait records, `schema.WAIT`, in the order of the file."""
+    return _joined(chunks, WAIT)
+
+
+def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:
+    """Return all holds, `schema.HOLD`, in the order of the file.
+
+    Parameters
+    ----------
+    chunks
+        Pairs of a thread and its records; the thread counts for `schema.SHORT_HOLD` only.
+    """
+    if all(records.dtype == HOLD for _, records in chunks):
+        return _joined([records for _, records in chunks], HOLD)
+    holds = np.zeros(sum(len(records) for _, records in chunks), dtype=HOLD)
+    at = 0
+    for thread, records in chunks:
+        part = holds[at : at + len(records)]
+        at += len(records)
+        if records.dtype == HOLD:
+            part[:] = records
+            continue
+        part["start_ns"] = records["start_ns"]
+        part["end_ns"] = records["start_ns"] + records["hold_ns"].astype(np.uint64)
+        part["lock"] = records["lock"]
+        part["site"] = records["site"]
+        part["thread"] = thread
+        part["release_thread"] = thread
+        part["flags"] = int(HoldFlag.UNCONTENDED)
+    holds.setflags(write=False)
+    return holds
+
+
+def last_counters(chunks: Sequence[Records]) -> Records:
+    """Return the last `schema.COUNTER` of each lock and thread, ordered by lock, then thread."""
+    records = _joined(chunks, COUNTER)
+    pair = records["lock"].astype(np.uint64) << np.uint64(32) | records["thread"]
+    _, from_the_end = np.unique(pair[::-1], return_index=True)
+    return _read_only(records[len(records) - 1 - from_the_end])
+
+
+def _joined(chunks: Sequence[Records], dtype: np.dtype[np.void]) -> Records:
+    if len(chunks) == 1:
+        return chunks[0]
+    records = np.empty(sum(len(chunk) for chunk in chunks), dtype=dtype)
+    at = 0
+    for chunk in chunks:
+        records[at : at + len(chunk)] = chunk
+        at += len(chunk)
+    return _read_only(records)
+
+
+def _read_only(records: Records) -> Records:
+    records.setflags(write=False)
+    return records

@@ -197,7 +197,10 @@ class TraceBuilder:
         waiters: int = 0,
     ) -> None:
         """Add one attempt that did not succeed at once."""
-        self.add_waits(_record(WAIT, locals()))
+        times = start_ns, end_ns, spin_ns, park_ns, gil_ns, spin_cpu_ns
+        ids = lock, thread, stack, holder, holder_site
+        record = *times, *ids, spins, outcome, kind, flags, waiters
+        self.add_waits(np.array([record], dtype=WAIT))
 
     def add_waits(self, records: Records) -> None:
         """Add records of `schema.WAIT`."""
@@ -218,8 +221,11 @@ class TraceBuilder:
         flags: int = 0,
     ) -> None:
         """Add one hold; the thread that acquired releases, unless another is given."""
-        release_thread = thread if release_thread is None else release_thread
-        self.add_holds(_record(HOLD, locals()))
+        released_by = thread if release_thread is None else release_thread
+        times = start_ns, end_ns, cpu_ns
+        ids = lock, thread, site, stack
+        record = *times, *ids, waiters, released_by, flags, 0
+        self.add_holds(np.array([record], dtype=HOLD))
 
     def add_holds(self, records: Records) -> None:
         """Add records of `schema.HOLD`."""
@@ -229,7 +235,7 @@ class TraceBuilder:
         self, lock: int, thread: int, start_ns: int, hold_ns: int, *, site: int = 0
     ) -> None:
         """Add one hold that nobody waited for, shorter than 2^32 ns."""
-        self.add_short_holds(thread, _record(SHORT_HOLD, locals()))
+        self.add_short_holds(thread, np.array([(start_ns, hold_ns, lock, site)], dtype=SHORT_HOLD))
 
     def add_short_holds(self, thread: int, records: Records) -> None:
         """Add records of `schema.SHORT_HOLD` of one thread."""
@@ -347,12 +353,11 @@ def _stack_records(stacks: Mapping[tuple[tuple[int, ...], bool], int]) -> list[b
     ]
 
 
-def _record(dtype: np.dtype[np.void], values: Mapping[str, Any]) -> Records:
-    """Return one record with the fields that are named as arguments of the method called."""
+def _record(dtype: np.dtype[np.void], values: Mapping[str, int]) -> Records:
+    """Return one record with the named fields; the rest is 0."""
     record = np.zeros(1, dtype=dtype)
     for name, value in values.items():
-        if name != "self":
-            record[name] = value
+        record[name] = value
     return record
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def totals(waits: Records, holds: Records) -> Records:
     """Return `schema.COUNTER` records for every lock and thread, ordered by the two.
 
-    Waits and holds that are still open do not count: a recorder adds them up when they end.
+    Waits and holds that are still open do not count: a recorder adds them up when they end. Waits
+    count as a whole, with the time for the GIL.
 
     Parameters
     ----------
@@ -60,7 +61,8 @@ def _add_waits(counters: Records, at: npt.NDArray[np.intp], waits: Records) -> N
     ):
         np.add.at(counters[column], at, (waits["outcome"] == outcome).astype(np.uint64))
     np.add.at(counters["contended"], at, blocking.astype(np.uint64))
-    waited = lock_wait_ns(waits) * blocking
+    start, end = waits["start_ns"], waits["end_ns"]
+    waited = np.where(blocking & (end >= start), end - start, 0).astype(np.uint64)
     np.add.at(counters["wait_ns"], at, waited)
     np.maximum.at(counters["max_wait_ns"], at, waited)
     for column in ("spin_ns", "park_ns", "gil_ns", "spin_cpu_ns", "spins"):
@@ -78,13 +80,6 @@ def _add_holds(counters: Records, at: npt.NDArray[np.intp], holds: Records) -> N
     exponents = np.frexp(np.clip(held, 1, 1 << 32).astype(np.float64))[1] - 1
     buckets = np.minimum(exponents, HISTOGRAM_BUCKETS - 1)
     np.add.at(counters["hold_histogram"], (at, buckets), np.uint64(1))
-
-
-def lock_wait_ns(waits: Records) -> npt.NDArray[np.uint64]:
-    """Return how long each wait was for the lock, without the GIL; 0 if that is negative."""
-    start, end, gil = waits["start_ns"], waits["end_ns"], waits["gil_ns"]
-    whole = np.where(end >= start, end - start, 0).astype(np.uint64)
-    return np.where(whole >= gil, whole - gil, 0).astype(np.uint64)
 
 
 def _pair(

@@ -1,0 +1,53 @@
+"""Which lock, who holds it, who waits, and which fix wins: lock contention in Python.
+
+The public face: locks, `record`, `load` and `diagnose`. Everything is imported when first used, so
+that a program that only uses the locks does not pay for NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contention_lab.capture import Session, record
+    from contention_lab.diagnosis import diagnose
+    from contention_lab.locks import Mutex, SpinLock
+    from contention_lab.trace import Trace, TraceError, load
+
+__version__ = "0.1.0"
+__all__ = [
+    "Mutex",
+    "Session",
+    "SpinLock",
+    "Trace",
+    "TraceError",
+    "diagnose",
+    "load",
+    "record",
+]
+
+_HOME = {
+    "Mutex": "contention_lab.locks",
+    "Session": "contention_lab.capture",
+    "SpinLock": "contention_lab.locks",
+    "Trace": "contention_lab.trace",
+    "TraceError": "contention_lab.trace",
+    "diagnose": "contention_lab.diagnosis",
+    "load": "contention_lab.trace",
+    "record": "contention_lab.capture",
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,86 @@
+/* The lock object all kinds share, and their two primitive operations.
+ *
+ * `state` follows Drepper's futex mutex: 0 free, 1 held, 2 held and somebody may be parked. A kind
+ * differs only in how it waits (wait_mutex.h, wait_spin.h).
+ *
+ * Fields marked "the holder's" are written only between an acquire and its release, so the lock itself
+ * orders them; they are atomics because a release by the wrong thread, or the victims' glance at
+ * `owner`, may race with them. That costs nothing: relaxed loads and stores are plain moves.
+ */
+#ifndef CL_LOCK_OBJECT_H
+#define CL_LOCK_OBJECT_H
+
+#include "counters.h"
+
+enum { CL_FREE = 0, CL_HELD = 1, CL_HELD_PARKED = 2 };
+enum { CL_KIND_MUTEX, CL_KIND_SPIN };
+
+typedef struct {
+    PyObject_HEAD
+    _Atomic uint32_t state;
+    uint32_t id;                      /* unique in the process, never 0 */
+    _Atomic uint64_t owner;           /* the holder's: thread id << 32 | site, as recorded */
+    _Atomic uint64_t hold_start;      /* the holder's: ns since the start of the recording */
+    _Atomic uint64_t hold_cpu;        /* the holder's: its CPU time at the start, 0 not measured */
+    _Atomic uint32_t hold_epoch;      /* the holder's: the recording the three belong to */
+    _Atomic uint32_t waiters;         /* recorded waiters */
+    _Atomic uint32_t gave_up;         /* some waiter timed out during this hold */
+    uint32_t yield_after, park_after; /* SpinLock: rounds, UINT32_MAX never */
+    uint8_t kind, backoff;
+    int site_lasti;
+    PyCodeObject *site_code;          /* what made the lock; owned, may be NULL */
+    PyObject *name;                   /* str or NULL; owned */
+    cl_lock_info *info;               /* guarded by cl_register_mutex */
+    PyObject *weak_references;
+} cl_lock;
+
+static inline int
+cl_lock_try(cl_lock *lock)
+{
+    uint32_t expected = CL_FREE;
+    /* acquire: what the last holder wrote before its release is visible to us */
+    return atomic_compare_exchange_strong_explicit(&lock->state, &expected, CL_HELD,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+/* Frees the lock; returns the old state. release: our writes are visible to the next holder. */
+static inline uint32_t
+cl_lock_unlock(cl_lock *lock)
+{
+    uint32_t old = atomic_exchange_explicit(&lock->state, CL_FREE, memory_order_release);
+    if (__builtin_expect(old == CL_HELD_PARKED, 0)) {
+        cl_unpark_one(&lock->state);
+    }
+    return old;
+}
+
+/* The lock's entry in the recording, a new reference. */
+static cl_lock_info *
+cl_lock_register(void *object, uint32_t epoch)
+{
+    cl_lock *lock = object;
+    uint32_t site = 0, name_bytes = 0;
+    if (cl_session.level >= CL_LEVEL_COUNTERS && lock->site_code != NULL) {
+        site = cl_frame_intern(lock->site_code, lock->site_lasti);
+    }
+    char *name = lock->name == NULL ? NULL : cl_utf8_copy(lock->name, &name_bytes);
+    const char *type = strrchr(Py_TYPE(lock)->tp_name, '.');
+    type = type == NULL ? Py_TYPE(lock)->tp_name : type + 1;
+    cl_lock_info *old = NULL;
+    pthread_mutex_lock(&cl_register_mutex);
+    cl_lock_info *info = lock->info;
+    if (info == NULL || info->epoch != epoch) {
+        old = info;
+        info = cl_lock_info_make(epoch, lock->id, site, type, name == NULL ? "" : name, name_bytes);
+        lock->info = info; /* owns the reference of cl_lock_info_make */
+    }
+    if (info != NULL) {
+        atomic_fetch_add_explicit(&info->references, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&cl_register_mutex);
+    cl_lock_info_release(old);
+    free(name);
+    return info;
+}
+
+#endif

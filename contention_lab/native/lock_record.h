@@ -1,0 +1,303 @@
+/* Acquire and release, recorded and not. The uncontended paths are inline and do one atomic operation
+ * each; everything else is out of line.
+ *
+ * Order of work: the victim's stack is taken before it blocks, the culprit's after it released, and
+ * only if somebody waited. Nothing is written to a ring while holding.
+ */
+#ifndef CL_LOCK_RECORD_H
+#define CL_LOCK_RECORD_H
+
+#include "wait_spin.h"
+
+#define CL_TRY_RECORD_NS 1000000u /* failed tries in a loop: one record a millisecond, all counted */
+
+static int
+cl_lock_wait(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts)
+{
+    if (lock->kind == CL_KIND_SPIN) {
+        return cl_wait_spin(lock, deadline, timed, cl_is_main_thread(), parts);
+    }
+    return cl_wait_parked(lock, deadline, timed, parts);
+}
+
+/* Blocks without recording. 1 acquired, 0 timed out, -1 an exception (a signal handler's). */
+static int
+cl_lock_block(cl_lock *lock, uint64_t deadline)
+{
+    cl_wait_parts parts = {0};
+    for (;;) {
+        PyThreadState *tstate = PyEval_SaveThread();
+        int result = cl_lock_wait(lock, deadline, 0, &parts);
+        PyEval_RestoreThread(tstate);
+        if (result != CL_WAIT_SIGNAL) {
+            return result == CL_WAIT_ACQUIRED;
+        }
+        if (Py_MakePendingCalls() < 0) {
+            return -1;
+        }
+    }
+}
+
+static inline void
+cl_hold_begin(cl_lock *lock, uint32_t epoch, uint32_t thread, uint32_t site, uint64_t start,
+              uint64_t cpu)
+{
+    atomic_store_explicit(&lock->owner, (uint64_t)thread << 32 | site, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_start, start, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_cpu, cpu, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_epoch, epoch, memory_order_relaxed);
+}
+
+/* What the victim sees of the holder at the start of its wait. */
+static void
+cl_wait_note_holder(cl_lock *lock, uint32_t epoch, cl_wait_record *wait)
+{
+    uint64_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+    if (atomic_load_explicit(&lock->hold_epoch, memory_order_relaxed) == epoch) {
+        wait->holder = (uint32_t)(owner >> 32);
+        wait->holder_site = (uint32_t)owner;
+    }
+}
+
+static uint32_t
+cl_victim_stack(cl_thread *thread, cl_wait_record *wait)
+{
+    if (!atomic_load_explicit(&thread->named, memory_order_relaxed)) {
+        cl_thread_take_name(thread);
+    }
+    uint32_t id = cl_stack_capture(thread->frames, cl_session.stack_depth);
+    if (id == 0) {
+        cl_add(&thread->dropped_stacks, 1);
+    }
+    else if (((cl_stack_item *)cl_table_item(&cl_stacks, id))->depth & CL_STACK_TRUNCATED) {
+        wait->flags |= CL_WAIT_STACK_TRUNCATED;
+    }
+    return id;
+}
+
+static void
+cl_record_failed_try(cl_lock *lock, cl_thread *thread, cl_block *block)
+{
+    cl_add(&block->value[CL_C_FAILED_TRIES], 1);
+    if (cl_session.level == CL_LEVEL_COUNTERS) {
+        return;
+    }
+    uint64_t now = cl_now();
+    if (block->last_try_ns != 0 && now - block->last_try_ns < CL_TRY_RECORD_NS) {
+        return;
+    }
+    block->last_try_ns = now + (now == 0);
+    cl_wait_record wait = {.start_ns = now, .end_ns = now, .lock = lock->id, .thread = thread->id,
+                           .outcome = CL_FAILED_TRY};
+    cl_wait_note_holder(lock, thread->epoch, &wait);
+    wait.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
+    wait.stack = cl_victim_stack(thread, &wait);
+    cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
+    cl_add(&thread->self_ns, cl_now() - now);
+}
+
+static void
+cl_count_wait(cl_block *block, const cl_wait_record *wait)
+{
+    static const uint32_t outcome_counter[] = {
+        [CL_ACQUIRED] = CL_C_ACQUIRES, [CL_TIMED_OUT] = CL_C_TIMED_OUT,
+        [CL_FAILED_TRY] = CL_C_FAILED_TRIES, [CL_INTERRUPTED] = CL_C_INTERRUPTED};
+    uint64_t length = wait->end_ns - wait->start_ns;
+    cl_add(&block->value[outcome_counter[wait->outcome]], 1);
+    cl_add(&block->value[CL_C_CONTENDED], 1);
+    cl_add(&block->value[CL_C_WAIT_NS], length);
+    cl_add(&block->value[CL_C_SPIN_NS], wait->spin_ns);
+    cl_add(&block->value[CL_C_PARK_NS], wait->park_ns);
+    cl_add(&block->value[CL_C_GIL_NS], wait->gil_ns);
+    cl_add(&block->value[CL_C_SPIN_CPU_NS], wait->spin_cpu_ns);
+    cl_max(&block->value[CL_C_MAX_WAIT_NS], length);
+}
+
+/* Shows the wait in progress to the writer (for traces of programs that hang). */
+static void
+cl_wait_publish(cl_thread *thread, const cl_wait_record *wait)
+{
+    thread->wait = *wait;
+    /* release: whoever sees the flag sees the record behind it */
+    atomic_store_explicit(&thread->waiting, 1, memory_order_release);
+}
+
+/* Blocks and records the wait. As cl_lock_block().
+ *
+ * A signal handler may run Python code in the middle of it, with waits and even a new recording of its
+ * own: `busy` keeps this thread's state from being freed under us. */
+static int
+cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32_t site,
+                       uint64_t deadline)
+{
+    int detailed = cl_session.level >= CL_LEVEL_PROFILE;
+    cl_wait_record wait = {.start_ns = cl_now(), .lock = lock->id, .thread = thread->id,
+                           .outcome = CL_OPEN,
+                           .flags = deadline == CL_FOREVER ? 0 : CL_WAIT_TIMEOUT_GIVEN};
+    cl_wait_note_holder(lock, thread->epoch, &wait);
+    wait.waiters = atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_relaxed);
+    if (detailed) {
+        wait.stack = cl_victim_stack(thread, &wait);
+        cl_add(&thread->self_ns, cl_now() - wait.start_ns);
+    }
+    thread->busy++;
+    cl_wait_publish(thread, &wait);
+    cl_wait_parts parts = {0};
+    int result, failed = 0;
+    for (;;) {
+        PyThreadState *tstate = PyEval_SaveThread();
+        result = cl_lock_wait(lock, deadline, 1, &parts);
+        uint64_t stopped_at = cl_now();
+        if (result == CL_WAIT_ACQUIRED && detailed) {
+            cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end);
+        }
+        if (result != CL_WAIT_SIGNAL) {
+            atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+        }
+        PyEval_RestoreThread(tstate);
+        wait.end_ns = cl_now();
+        wait.gil_ns += wait.end_ns - stopped_at;
+        if (result != CL_WAIT_SIGNAL) {
+            break;
+        }
+        if (Py_MakePendingCalls() < 0) {
+            atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+            wait.end_ns = cl_now();
+            failed = 1;
+            break;
+        }
+        cl_wait_publish(thread, &wait);
+    }
+    atomic_store_explicit(&thread->waiting, 0, memory_order_release);
+    wait.spin_ns = parts.spin_ns;
+    wait.park_ns = parts.park_ns;
+    wait.spin_cpu_ns = parts.spin_cpu_ns;
+    wait.spins = parts.spins > UINT32_MAX ? UINT32_MAX : (uint32_t)parts.spins;
+    wait.outcome = failed ? CL_INTERRUPTED
+                          : result == CL_WAIT_ACQUIRED ? CL_ACQUIRED : CL_TIMED_OUT;
+    if (wait.outcome != CL_ACQUIRED) {
+        atomic_store_explicit(&lock->gave_up, 1, memory_order_relaxed);
+    }
+    cl_add(&block->value[CL_C_SPINS], parts.spins);
+    cl_count_wait(block, &wait);
+    if (detailed) {
+        cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
+    }
+    if (--thread->busy == 0 && thread != cl_current) {
+        cl_thread_leave(thread); /* a newer recording has replaced it meanwhile */
+    }
+    return failed ? -1 : wait.outcome == CL_ACQUIRED;
+}
+
+/* 1 acquired, 0 not, -1 an exception. */
+static int
+cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    if (epoch == 0) {
+        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, deadline) : 0;
+    }
+    cl_thread *thread = cl_thread_get(epoch);
+    cl_block *block = thread == NULL ? NULL
+                                     : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL) { /* no memory to record with: the program goes on */
+        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, deadline) : 0;
+    }
+    int detailed = cl_session.level >= CL_LEVEL_PROFILE;
+    uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
+    if (cl_lock_try(lock)) {
+        if (detailed) {
+            cl_hold_begin(lock, epoch, thread->id, site, cl_now(), 0);
+        }
+        cl_add(&block->value[CL_C_ACQUIRES], 1);
+        return 1;
+    }
+    if (!blocking) {
+        cl_record_failed_try(lock, thread, block);
+        return 0;
+    }
+    return cl_lock_block_recorded(lock, thread, block, site, deadline);
+}
+
+static void
+cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blocked)
+{
+    uint64_t length = hold->end_ns - hold->start_ns;
+    cl_add(&block->value[CL_C_HOLD_NS], length);
+    cl_max(&block->value[CL_C_MAX_HOLD_NS], length);
+    unsigned bucket = length < 2 ? 0 : 63u - (unsigned)__builtin_clzll(length);
+    cl_add(&block->value[CL_C_HISTOGRAM + (bucket < CL_BUCKETS ? bucket : CL_BUCKETS - 1)], 1);
+    if (__builtin_expect(!blocked, 1)) {
+        if (cl_session.level < CL_LEVEL_TRACE) {
+            return;
+        }
+        if (length <= UINT32_MAX && !(hold->flags & CL_HOLD_HANDED_OFF)) {
+            cl_short_hold_record brief = {hold->start_ns, (uint32_t)length, hold->lock, hold->site};
+            cl_thread_record(thread, CL_SHORT_HOLDS, &brief, sizeof brief);
+            return;
+        }
+        hold->flags |= CL_HOLD_UNCONTENDED;
+        cl_thread_record(thread, CL_HOLDS, hold, sizeof *hold);
+        return;
+    }
+    uint64_t before = cl_now();
+    cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
+    hold->stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
+    if (hold->stack == 0) {
+        cl_add(&thread->dropped_stacks, 1);
+    }
+    cl_thread_record(thread, CL_HOLDS, hold, sizeof *hold);
+    cl_add(&thread->self_ns, cl_now() - before);
+}
+
+/* 0, or -1 if the lock was not held (no exception set). */
+static int
+cl_lock_release(cl_lock *lock)
+{
+    if (atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE) {
+        return -1;
+    }
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    if (epoch == 0
+        || atomic_load_explicit(&lock->hold_epoch, memory_order_relaxed) != epoch) {
+        return cl_lock_unlock(lock) == CL_FREE ? -1 : 0;
+    }
+    uint64_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+    uint64_t cpu = atomic_load_explicit(&lock->hold_cpu, memory_order_relaxed);
+    cl_hold_record hold = {
+        .start_ns = atomic_load_explicit(&lock->hold_start, memory_order_relaxed),
+        .lock = lock->id, .thread = (uint32_t)(owner >> 32), .site = (uint32_t)owner};
+    int gave_up = atomic_load_explicit(&lock->gave_up, memory_order_relaxed) != 0;
+    if (__builtin_expect(gave_up, 0)) {
+        atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
+    }
+    hold.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
+    hold.end_ns = cl_now();
+    uint32_t old = cl_lock_unlock(lock);
+    /* From here on the lock may be somebody else's. */
+    if (old == CL_FREE) {
+        return -1;
+    }
+    if (cpu != 0) {
+        hold.cpu_ns = cl_thread_cpu_ns() - cpu;
+    }
+    cl_thread *thread = cl_thread_get(epoch);
+    cl_block *block = thread == NULL ? NULL
+                                     : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL) {
+        return 0;
+    }
+    hold.release_thread = thread->id;
+    if (hold.thread != thread->id) {
+        hold.flags |= CL_HOLD_HANDED_OFF;
+        hold.cpu_ns = 0;
+    }
+    if (hold.end_ns < hold.start_ns) { /* two cores' clocks a few ns apart */
+        hold.end_ns = hold.start_ns;
+    }
+    cl_record_hold(thread, block, &hold, hold.waiters != 0 || gave_up);
+    return 0;
+}
+
+#endif

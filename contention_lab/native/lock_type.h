@@ -1,0 +1,343 @@
+/* The Python types Mutex and SpinLock: the interface of threading.Lock, argument by argument. */
+#ifndef CL_LOCK_TYPE_H
+#define CL_LOCK_TYPE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#include "lock_record.h"
+
+/* threading.TIMEOUT_MAX of CPython on platforms with 64-bit time: PY_TIMEOUT_MAX microseconds. */
+#define CL_TIMEOUT_MAX_NS ((double)PY_TIMEOUT_MAX * 1e3)
+
+/* Fills a fresh lock; takes no references but its own. */
+static void
+cl_lock_init(cl_lock *lock, int kind, PyObject *name)
+{
+    lock->id = atomic_fetch_add_explicit(&cl_next_lock_id, 1, memory_order_relaxed) + 1;
+    lock->kind = (uint8_t)kind;
+    lock->yield_after = UINT32_MAX;
+    lock->park_after = UINT32_MAX;
+    lock->name = Py_XNewRef(name == Py_None ? NULL : name);
+    cl_cursor cursor = cl_cursor_begin();
+    cl_position position;
+    if (cl_cursor_next(&cursor, &position)) {
+        lock->site_code = (PyCodeObject *)Py_NewRef((PyObject *)position.code);
+        lock->site_lasti = position.lasti;
+    }
+    cl_cursor_end(&cursor);
+}
+
+static int
+cl_check_name(PyTypeObject *type, PyObject *name)
+{
+    if (name == NULL || name == Py_None || PyUnicode_Check(name)) {
+        return 0;
+    }
+    PyErr_Format(PyExc_TypeError, "%s name must be a str or None, not %.100s", type->tp_name,
+                 Py_TYPE(name)->tp_name);
+    return -1;
+}
+
+static PyObject *
+cl_mutex_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"name", NULL};
+    PyObject *name = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Mutex", keywords, &name)
+        || cl_check_name(type, name) < 0) {
+        return NULL;
+    }
+    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+    if (lock != NULL) {
+        cl_lock_init(lock, CL_KIND_MUTEX, name);
+    }
+    return (PyObject *)lock;
+}
+
+/* A round count: None is `otherwise`. -1 with an exception if it is no positive int. */
+static int
+cl_rounds(PyObject *value, const char *what, uint32_t *rounds)
+{
+    if (value == NULL || value == Py_None) {
+        return 0;
+    }
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (number < 1 || number >= UINT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%s must be a positive number of rounds or None, not %lld", what,
+                     number);
+        return -1;
+    }
+    *rounds = (uint32_t)number;
+    return 0;
+}
+
+static PyObject *
+cl_spin_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"name", "backoff", "yield_after", "park_after", NULL};
+    PyObject *name = NULL, *yield_after = NULL, *park_after = NULL;
+    int backoff = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$pOO:SpinLock", keywords, &name, &backoff,
+                                     &yield_after, &park_after)
+        || cl_check_name(type, name) < 0) {
+        return NULL;
+    }
+    uint32_t yields = UINT32_MAX, parks = UINT32_MAX;
+    if (cl_rounds(yield_after, "yield_after", &yields) < 0
+        || cl_rounds(park_after, "park_after", &parks) < 0) {
+        return NULL;
+    }
+    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+    if (lock != NULL) {
+        cl_lock_init(lock, CL_KIND_SPIN, name);
+        lock->backoff = (uint8_t)backoff;
+        lock->yield_after = yields;
+        lock->park_after = parks;
+    }
+    return (PyObject *)lock;
+}
+
+/* Mutex() and Mutex(name) without building a tuple and a dict; the rest by tp_new. */
+static inline PyObject *
+cl_lock_vectorcall(int kind, PyTypeObject *type, PyObject *const *args, size_t nargsf,
+                   PyObject *kwnames)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    int only_name = named == 0
+                    || (named == 1 && count == 0
+                        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "name") == 0);
+    if (count + named <= 1 && only_name) {
+        PyObject *name = count + named == 1 ? args[0] : NULL;
+        if (cl_check_name(type, name) < 0) {
+            return NULL;
+        }
+        cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+        if (lock != NULL) {
+            cl_lock_init(lock, kind, name);
+        }
+        return (PyObject *)lock;
+    }
+    PyObject *result = NULL, *kwargs = NULL, *tuple = PyTuple_New(count);
+    if (tuple == NULL || (named > 0 && (kwargs = PyDict_New()) == NULL)) {
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    }
+    for (Py_ssize_t i = 0; i < named; i++) {
+        if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(kwnames, i), args[count + i]) < 0) {
+            goto done;
+        }
+    }
+    result = (kind == CL_KIND_SPIN ? cl_spin_new : cl_mutex_new)(type, tuple, kwargs);
+done:
+    Py_XDECREF(tuple);
+    Py_XDECREF(kwargs);
+    return result;
+}
+
+static PyObject *
+cl_mutex_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    return cl_lock_vectorcall(CL_KIND_MUTEX, (PyTypeObject *)type, args, nargsf, kwnames);
+}
+
+static PyObject *
+cl_spin_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    return cl_lock_vectorcall(CL_KIND_SPIN, (PyTypeObject *)type, args, nargsf, kwnames);
+}
+
+static void
+cl_lock_dealloc(PyObject *object)
+{
+    cl_lock *lock = (cl_lock *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (lock->weak_references != NULL) {
+        PyObject_ClearWeakRefs(object);
+    }
+    if (lock->info != NULL) {
+        /* release: the counters of the last use are visible to whoever sees the flag */
+        atomic_store_explicit(&lock->info->dead, 1, memory_order_release);
+        cl_lock_info_release(lock->info);
+    }
+    Py_XDECREF((PyObject *)lock->site_code);
+    Py_XDECREF(lock->name);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *
+cl_lock_repr(PyObject *object)
+{
+    cl_lock *lock = (cl_lock *)object;
+    const char *state =
+        atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE ? "unlocked" : "locked";
+    const char *type = Py_TYPE(object)->tp_name;
+    return lock->name == NULL
+               ? PyUnicode_FromFormat("<%s %s object at %p>", state, type, object)
+               : PyUnicode_FromFormat("<%s %s object %R at %p>", state, type, lock->name, object);
+}
+
+/* A timeout in seconds as a CLOCK_MONOTONIC deadline; CPython's own errors for what is out of range. */
+static int
+cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
+{
+    double ns;
+    if (PyFloat_Check(timeout)) {
+        double seconds = PyFloat_AS_DOUBLE(timeout);
+        if (isnan(seconds)) {
+            PyErr_SetString(PyExc_ValueError, "Invalid value NaN (not a number)");
+            return -1;
+        }
+        ns = seconds == -1.0 ? -1e9 : ceil(seconds * 1e9);
+    }
+    else {
+        long long seconds = PyLong_AsLongLong(timeout);
+        if (seconds == -1 && PyErr_Occurred()) {
+            if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+                PyErr_SetString(PyExc_OverflowError, "timestamp too large to convert to C PyTime_t");
+            }
+            return -1;
+        }
+        ns = (double)seconds * 1e9;
+    }
+    *deadline = CL_FOREVER;
+    if (ns == -1e9) {
+        return 0;
+    }
+    if (!blocking) {
+        PyErr_SetString(PyExc_ValueError, "can't specify a timeout for a non-blocking call");
+        return -1;
+    }
+    if (ns < 0) {
+#if PY_VERSION_HEX >= 0x030C0000
+        PyErr_SetString(PyExc_ValueError, "timeout value must be a non-negative number");
+#else
+        PyErr_SetString(PyExc_ValueError, "timeout value must be positive");
+#endif
+        return -1;
+    }
+    if (ns > CL_TIMEOUT_MAX_NS) {
+        PyErr_SetString(PyExc_OverflowError, "timeout value is too large");
+        return -1;
+    }
+    *deadline = cl_monotonic_ns() + (uint64_t)ns;
+    return 0;
+}
+
+/* 1, 0 or -1, as cl_lock_acquire(). A timeout of 0 is a try. */
+static int
+cl_lock_acquire_arguments(cl_lock *lock, PyObject *blocking_object, PyObject *timeout)
+{
+    int blocking = blocking_object == NULL ? 1 : PyObject_IsTrue(blocking_object);
+    if (blocking < 0) {
+        return -1;
+    }
+    uint64_t deadline = CL_FOREVER;
+    if (timeout != NULL) {
+        if (cl_deadline(timeout, blocking, &deadline) < 0) {
+            return -1;
+        }
+        if (deadline != CL_FOREVER && PyObject_IsTrue(timeout) == 0) {
+            blocking = 0;
+        }
+    }
+    return cl_lock_acquire(lock, blocking, deadline);
+}
+
+static PyObject *
+cl_lock_acquire_method(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    PyObject *values[2] = {NULL, NULL};
+    static const char *const names[2] = {"blocking", "timeout"};
+    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    if (count + named > 2) {
+        PyErr_Format(PyExc_TypeError, "acquire() takes at most 2 arguments (%zd given)", count + named);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        values[i] = args[i];
+    }
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *key = PyTuple_GET_ITEM(kwnames, i);
+        int which = PyUnicode_CompareWithASCIIString(key, names[0]) == 0   ? 0
+                    : PyUnicode_CompareWithASCIIString(key, names[1]) == 0 ? 1
+                                                                           : -1;
+        if (which < 0) {
+            PyErr_Format(PyExc_TypeError, "acquire() got an unexpected keyword argument '%U'", key);
+            return NULL;
+        }
+        if (values[which] != NULL) {
+            PyErr_Format(PyExc_TypeError, "argument for acquire() given by name ('%U') and position",
+                         key);
+            return NULL;
+        }
+        values[which] = args[count + i];
+    }
+    int result = cl_lock_acquire_arguments((cl_lock *)object, values[0], values[1]);
+    return result < 0 ? NULL : PyBool_FromLong(result);
+}
+
+static PyObject *
+cl_lock_enter(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return cl_lock_acquire((cl_lock *)object, 1, CL_FOREVER) < 0 ? NULL : Py_NewRef(Py_True);
+}
+
+static PyObject *
+cl_lock_release_method(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    if (cl_lock_release((cl_lock *)object) < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "release unlocked lock");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+cl_lock_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    (void)args;
+    (void)count;
+    return cl_lock_release_method(object, NULL);
+}
+
+static PyObject *
+cl_lock_locked(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    cl_lock *lock = (cl_lock *)object;
+    return PyBool_FromLong(atomic_load_explicit(&lock->state, memory_order_relaxed) != CL_FREE);
+}
+
+/* In a forked child: free, without waiters, whoever held it. */
+static PyObject *
+cl_lock_at_fork_reinit(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    cl_lock *lock = (cl_lock *)object;
+    atomic_store_explicit(&lock->waiters, 0, memory_order_relaxed);
+    atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
+    atomic_store_explicit(&lock->state, CL_FREE, memory_order_release);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+cl_lock_get_name(PyObject *object, void *unused)
+{
+    (void)unused;
+    cl_lock *lock = (cl_lock *)object;
+    return Py_NewRef(lock->name == NULL ? Py_None : lock->name);
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* contention_lab.native._core: locks, clock, stacks and the recorder in one translation unit, so that
+ * the hot paths are inlined. Each concept is one header; this file is only their Python face.
+ *
+ * The module needs no GIL and keeps no state that needs one. It serves one interpreter of the process.
+ */
+#include "pycompat.h"
+
+#include "lock_slots.h"
+#include "recorder.h"
+#include "ring_probe.h"
+
+static PyObject *
+core_start(PyObject *module, PyObject *args)
+{
+    (void)module;
+    int fd, level;
+    unsigned int stack_depth;
+    unsigned long long ring_bytes;
+    const char *meta;
+    Py_ssize_t meta_bytes;
+    if (!PyArg_ParseTuple(args, "iiIKy#", &fd, &level, &stack_depth, &ring_bytes, &meta, &meta_bytes)) {
+        return NULL;
+    }
+    if (level < CL_LEVEL_COUNTERS || level > CL_LEVEL_TRACE || stack_depth < 1
+        || stack_depth > CL_MAX_DEPTH || ring_bytes < 4096 || ring_bytes > (1u << 30)
+        || (ring_bytes & (ring_bytes - 1)) != 0 || meta_bytes > (16 << 20)) {
+        PyErr_SetString(PyExc_ValueError, "level, stack depth, ring size or metadata out of range");
+        return NULL;
+    }
+    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+        PyErr_SetString(PyExc_RuntimeError, "a recording is already active in this process");
+        return NULL;
+    }
+    int error = cl_recorder_start(fd, level, stack_depth, ring_bytes, meta, (size_t)meta_bytes);
+    if (error != 0) {
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_stop(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no recording is active");
+        return NULL;
+    }
+    cl_recorder_stop();
+    const cl_status_record *status = &cl_writer.status;
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsi}", "waits", status->waits, "holds", status->holds, "dropped_waits",
+        status->dropped_waits, "dropped_holds", status->dropped_holds, "bytes_written",
+        cl_writer.file.bytes_written, "unrecorded_threads",
+        (unsigned long long)atomic_load_explicit(&cl_session.unrecorded_threads, memory_order_relaxed),
+        "error", cl_writer.file.error);
+}
+
+static PyObject *
+core_active(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0);
+}
+
+static PyObject *
+core_clock(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(cl_clock.source == CL_CLOCK_TSC ? "tsc" : "monotonic");
+}
+
+static PyObject *
+core_stack(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_cursor cursor = cl_cursor_begin();
+    cl_position position;
+    PyObject *list = PyList_New(0);
+    while (list != NULL && cl_cursor_next(&cursor, &position)) {
+        PyObject *item = Py_BuildValue("(Oi)", position.code,
+                                       PyCode_Addr2Line(position.code, position.lasti));
+        if (item == NULL || PyList_Append(list, item) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    cl_cursor_end(&cursor);
+    return list;
+}
+
+static PyMethodDef core_methods[] = {
+    {"start", core_start, METH_VARARGS,
+     "start(fd, level, stack_depth, ring_bytes, meta)\n--\n\n"
+     "Start recording to a file descriptor, which the recorder then owns."},
+    {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
+    {"active", core_active, METH_NOARGS, "active()\n--\n\nWhether a recording is active."},
+    {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
+    {"stack", core_stack, METH_NOARGS,
+     "stack()\n--\n\nThe calling thread's (code, line) pairs, innermost first, as recorded."},
+    {"ring_new", cl_ring_new, METH_O, "ring_new(capacity)\n--\n\nA ring, for tests."},
+    {"ring_push", cl_ring_push, METH_VARARGS,
+     "ring_push(ring, kind, payload)\n--\n\nFalse if the ring is full."},
+    {"ring_pop", cl_ring_pop_oldest, METH_O,
+     "ring_pop(ring)\n--\n\nThe oldest (kind, payload padded to 8 bytes), or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+core_exec(PyObject *module)
+{
+    int error = cl_recorder_import();
+    if (error != 0) {
+        errno = error;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    if (cl_lock_type_add(module, &cl_mutex_spec, cl_mutex_vectorcall) < 0
+        || cl_lock_type_add(module, &cl_spin_spec, cl_spin_vectorcall) < 0) {
+        return -1;
+    }
+    return PyModule_AddIntConstant(module, "MAX_STACK_DEPTH", CL_MAX_DEPTH);
+}
+
+static PyModuleDef_Slot core_slots[] = {
+    {Py_mod_exec, core_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef core_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_core",
+    .m_doc = "The native core of contention-lab.",
+    .m_methods = core_methods,
+    .m_slots = core_slots,
+};
+
+PyMODINIT_FUNC
+PyInit__core(void)
+{
+    return PyModuleDef_Init(&core_module);
+}

@@ -1,0 +1,195 @@
+/* Everything that depends on the version or the build of CPython, and nothing else.
+ *
+ * Two things are needed that the public C API gives only at the price of allocating frame objects:
+ * the innermost frame of this thread, and the (code object, instruction) pair of each frame below it.
+ * 3.11 to 3.15 lay their frames out differently; a version without a known layout (or a build with
+ * -DCL_PUBLIC_FRAMES) falls back to the public API, slower and just as right.
+ *
+ * All functions here need an attached thread state (the GIL, on builds that have one).
+ */
+#ifndef CL_PYCOMPAT_H
+#define CL_PYCOMPAT_H
+
+#ifndef PY_SSIZE_T_CLEAN
+#  define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030B0000
+#  error "contention-lab needs CPython 3.11 or later"
+#endif
+#if PY_VERSION_HEX >= 0x03100000 && !defined(CL_PUBLIC_FRAMES)
+#  define CL_PUBLIC_FRAMES 1 /* an unknown future layout */
+#endif
+#if PY_VERSION_HEX >= 0x030E0000 && !defined(CL_PUBLIC_FRAMES) && defined(__has_include)
+#  if !__has_include(<internal/pycore_interpframe.h>)
+#    define CL_PUBLIC_FRAMES 1
+#  endif
+#endif
+
+#ifndef CL_PUBLIC_FRAMES
+/* The interpreter's own headers are not written for -Wextra. */
+#  pragma GCC diagnostic push
+#  pragma GCC diagnostic ignored "-Wunused-parameter"
+#  pragma GCC diagnostic ignored "-Wsign-compare"
+#  pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#  pragma GCC diagnostic ignored "-Wpedantic"
+#  define Py_BUILD_CORE 1
+#  if PY_VERSION_HEX >= 0x030E0000
+#    include <internal/pycore_interpframe.h>
+#  else
+#    include <internal/pycore_frame.h>
+#  endif
+#  undef Py_BUILD_CORE
+#  pragma GCC diagnostic pop
+#endif
+
+#ifdef Py_GIL_DISABLED
+#  define CL_FREE_THREADED 1
+#else
+#  define CL_FREE_THREADED 0
+#endif
+
+/* Where a frame is: a borrowed code object and the byte offset of its instruction. */
+typedef struct {
+    PyCodeObject *code;
+    int lasti;
+} cl_position;
+
+#ifndef CL_PUBLIC_FRAMES
+
+typedef struct {
+    _PyInterpreterFrame *frame;
+} cl_cursor;
+
+static inline cl_cursor
+cl_cursor_begin(void)
+{
+    PyThreadState *tstate = PyThreadState_Get();
+    cl_cursor cursor;
+#  if PY_VERSION_HEX >= 0x030D0000
+    cursor.frame = tstate->current_frame;
+#  else
+    cursor.frame = tstate->cframe->current_frame;
+#  endif
+    return cursor;
+}
+
+/* Reads the next Python frame, innermost first; 0 at the end. Frames that belong to the C stack, or
+ * that have not begun, are passed over, as the traceback module does. */
+static inline int
+cl_cursor_next(cl_cursor *cursor, cl_position *position)
+{
+    _PyInterpreterFrame *frame = cursor->frame;
+    while (frame != NULL) {
+        _PyInterpreterFrame *here = frame;
+        frame = here->previous;
+#  if PY_VERSION_HEX >= 0x030E0000
+        if (here->owner >= FRAME_OWNED_BY_INTERPRETER || PyStackRef_IsNull(here->f_executable)) {
+            continue;
+        }
+        PyObject *executable = PyStackRef_AsPyObjectBorrow(here->f_executable);
+        if (!PyCode_Check(executable)) {
+            continue;
+        }
+        PyCodeObject *code = (PyCodeObject *)executable;
+        _Py_CODEUNIT *first = _PyFrame_GetBytecode(here);
+        _Py_CODEUNIT *at = here->instr_ptr;
+#  elif PY_VERSION_HEX >= 0x030D0000
+        if (here->owner == FRAME_OWNED_BY_CSTACK || here->f_executable == NULL
+            || !PyCode_Check(here->f_executable)) {
+            continue;
+        }
+        PyCodeObject *code = (PyCodeObject *)here->f_executable;
+        _Py_CODEUNIT *first = _PyCode_CODE(code);
+        _Py_CODEUNIT *at = here->instr_ptr;
+#  else
+#    if PY_VERSION_HEX >= 0x030C0000
+        if (here->owner == FRAME_OWNED_BY_CSTACK) {
+            continue;
+        }
+#    endif
+        PyCodeObject *code = here->f_code;
+        if (code == NULL) {
+            continue;
+        }
+        _Py_CODEUNIT *first = _PyCode_CODE(code);
+        _Py_CODEUNIT *at = here->prev_instr;
+#  endif
+        if (here->owner != FRAME_OWNED_BY_GENERATOR && at < first + code->_co_firsttraceable) {
+            continue;
+        }
+        cursor->frame = frame;
+        position->code = code;
+        position->lasti = (int)((at - first) * (Py_ssize_t)sizeof(_Py_CODEUNIT));
+        return 1;
+    }
+    cursor->frame = NULL;
+    return 0;
+}
+
+static inline void
+cl_cursor_end(cl_cursor *cursor)
+{
+    (void)cursor;
+}
+
+#else /* the public API: owns a reference to the frame it stands on */
+
+typedef struct {
+    PyFrameObject *frame; /* the next one to report, owned */
+    PyCodeObject *code;   /* of the one reported last, owned */
+} cl_cursor;
+
+static inline cl_cursor
+cl_cursor_begin(void)
+{
+    cl_cursor cursor = {PyThreadState_GetFrame(PyThreadState_Get()), NULL};
+    return cursor;
+}
+
+static inline int
+cl_cursor_next(cl_cursor *cursor, cl_position *position)
+{
+    Py_CLEAR(cursor->code);
+    if (cursor->frame == NULL) {
+        return 0;
+    }
+    PyFrameObject *here = cursor->frame;
+    cursor->code = PyFrame_GetCode(here);
+    position->code = cursor->code;
+    position->lasti = PyFrame_GetLasti(here);
+    cursor->frame = PyFrame_GetBack(here);
+    Py_DECREF(here);
+    return 1;
+}
+
+static inline void
+cl_cursor_end(cl_cursor *cursor)
+{
+    Py_CLEAR(cursor->code);
+    Py_CLEAR(cursor->frame);
+}
+
+#endif
+
+/* A new reference to dict[key], or NULL without an exception. */
+static inline PyObject *
+cl_dict_get(PyObject *dict, PyObject *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *value = NULL;
+    if (PyDict_GetItemRef(dict, key, &value) < 0) {
+        PyErr_Clear();
+    }
+    return value;
+#else
+    PyObject *value = PyDict_GetItemWithError(dict, key);
+    if (value == NULL) {
+        PyErr_Clear();
+    }
+    return Py_XNewRef(value);
+#endif
+}
+
+#endif

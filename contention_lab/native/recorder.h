@@ -1,0 +1,170 @@
+/* Starting and stopping a recording, and what happens to it in a forked child. */
+#ifndef CL_RECORDER_H
+#define CL_RECORDER_H
+
+#include <fcntl.h>
+#include <sys/time.h>
+
+#include "writer.h"
+
+static uint64_t
+cl_realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void
+cl_write_header(cl_file *file, const char *meta, size_t meta_bytes)
+{
+    cl_file_header header = {
+        .major = 1, .minor = 0, .header_bytes = sizeof header, .start_unix_ns = cl_realtime_ns(),
+        .mono_ns = cl_clock.zero_ns, .pid = (uint32_t)getpid(), .level = (uint8_t)cl_session.level,
+        .clock = (uint8_t)cl_clock.source,
+        .ticks_per_ns = 4294967296.0 / (double)cl_clock.multiplier};
+    memcpy(header.magic, CL_MAGIC, sizeof header.magic);
+    header.crc32 = cl_crc32(0, &header, offsetof(cl_file_header, crc32));
+    cl_put(&file->out, &header, sizeof header);
+    cl_file_chunk(file, CL_META, 0, 0, 1, meta, meta_bytes);
+    cl_file_flush(file);
+}
+
+/* Starts the writer with all signals blocked: the program's handlers never run on it. */
+static int
+cl_start_writer(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    int error = pthread_create(&cl_session.writer, &attributes, cl_writer_main, NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* Starts recording to an open file descriptor, which it then owns. 0, or an errno. */
+static int
+cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, const char *meta,
+                  size_t meta_bytes)
+{
+    memset(&cl_writer, 0, sizeof cl_writer);
+    cl_writer.file.fd = fd;
+    cl_session.level = level;
+    cl_session.stack_depth = stack_depth;
+    cl_session.ring_bytes = ring_bytes;
+    cl_session.next_thread_id = 0;
+    cl_session.threads = NULL;
+    cl_session.new_locks = NULL;
+    cl_session.bell = 0;
+    cl_session.stopping = 0;
+    cl_session.unrecorded_threads = 0;
+    cl_session.process_cpu_zero = cl_process_cpu_ns();
+    cl_clock_zero();
+    cl_write_header(&cl_writer.file, meta, meta_bytes);
+    int error = cl_writer.file.error != 0 ? cl_writer.file.error : cl_start_writer();
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    uint32_t epoch = atomic_fetch_add_explicit(&cl_next_epoch, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(&cl_epoch, epoch, memory_order_release);
+    return 0;
+}
+
+/* Ends the recording: no new events; lets the writer finish (without the GIL); frees what is free. */
+static void
+cl_recorder_stop(void)
+{
+    atomic_store_explicit(&cl_epoch, 0, memory_order_seq_cst);
+    PyThreadState *tstate = PyEval_SaveThread();
+#if CL_FREE_THREADED
+    /* With a GIL nobody else is between the look at cl_epoch and the ring. Without, give them time. */
+    struct timespec moment = {0, 2000000};
+    nanosleep(&moment, NULL);
+#endif
+    atomic_store_explicit(&cl_session.stopping, 1, memory_order_release);
+    cl_ring_bell();
+    pthread_join(cl_session.writer, NULL);
+    if (close(cl_writer.file.fd) != 0 && cl_writer.file.error == 0) {
+        cl_writer.file.error = errno;
+    }
+    PyEval_RestoreThread(tstate);
+    cl_thread *thread = atomic_exchange_explicit(&cl_session.threads, NULL, memory_order_acquire);
+    while (thread != NULL) {
+        cl_thread *next = thread->next;
+        uint32_t expected = CL_THREAD_LIVE;
+        if (!atomic_compare_exchange_strong_explicit(&thread->state, &expected, CL_THREAD_ORPHAN,
+                                                     memory_order_acq_rel, memory_order_acquire)) {
+            cl_thread_free(thread); /* it has exited */
+        }
+        thread = next;
+    }
+    cl_lock_info *info = atomic_exchange_explicit(&cl_session.new_locks, NULL, memory_order_acquire);
+    while (info != NULL) {
+        cl_lock_info *next = info->next;
+        cl_lock_info_release(info);
+        info = next;
+    }
+    cl_buffer_free(&cl_writer.waits);
+    cl_buffer_free(&cl_writer.holds);
+    cl_buffer_free(&cl_writer.table);
+    cl_buffer_free(&cl_writer.file.out);
+}
+
+static void
+cl_before_fork(void)
+{
+    pthread_mutex_lock(&cl_register_mutex);
+    pthread_mutex_lock(&cl_intern_mutex);
+}
+
+static void
+cl_after_fork_parent(void)
+{
+    pthread_mutex_unlock(&cl_intern_mutex);
+    pthread_mutex_unlock(&cl_register_mutex);
+}
+
+/* The child has neither the writer nor the other threads: it records nothing, and leaves the parent's
+ * file alone. What the parent's recording had allocated stays allocated. */
+static void
+cl_after_fork_child(void)
+{
+    pthread_mutex_unlock(&cl_intern_mutex);
+    pthread_mutex_unlock(&cl_register_mutex);
+#if !defined(__linux__) || defined(CL_NO_FUTEX)
+    for (unsigned i = 0; i < CL_PARK_BUCKETS; i++) {
+        pthread_mutex_init(&cl_park_table[i].mutex, NULL);
+        pthread_cond_init(&cl_park_table[i].changed, NULL);
+    }
+#endif
+    if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
+        close(cl_writer.file.fd);
+        memset(&cl_writer, 0, sizeof cl_writer);
+        cl_session.threads = NULL;
+        cl_session.new_locks = NULL;
+    }
+    cl_current = NULL;
+    pthread_setspecific(cl_exit_key, NULL);
+}
+
+static int
+cl_recorder_import(void)
+{
+    static int done = 0;
+    if (done) {
+        return 0;
+    }
+    done = 1;
+    cl_crc32_init();
+    cl_clock_import();
+    int error = pthread_key_create(&cl_exit_key, cl_thread_exit);
+    return error != 0 ? error
+                      : pthread_atfork(cl_before_fork, cl_after_fork_parent, cl_after_fork_child);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* The records of a trace file, byte for byte. ../trace/FORMAT.md is the reference, ../trace/schema.py
+ * its other form. Written as they lie in memory: the recorder supports little-endian hosts only.
+ */
+#ifndef CL_SCHEMA_H
+#define CL_SCHEMA_H
+
+#include <stdint.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#  error "the trace format is little-endian; this host is not"
+#endif
+
+#define CL_MAGIC "\x89" "CLT\r\n\x1a\n"
+#define CL_CHUNK_MAGIC 0x43544C43u
+#define CL_BUCKETS 32
+
+enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
+enum {
+    CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END
+};
+enum {
+    CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
+};
+enum { CL_WAIT_TIMEOUT_GIVEN = 1, CL_WAIT_STACK_TRUNCATED = 2 };
+enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4 };
+enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2 };
+enum { CL_STATUS_WRITE_FAILED = 1 };
+
+typedef struct {
+    char magic[8];
+    uint16_t major, minor;
+    uint32_t header_bytes;
+    uint64_t start_unix_ns, mono_ns;
+    uint32_t pid;
+    uint8_t level, clock;
+    uint16_t reserved;
+    double ticks_per_ns;
+    uint32_t reserved2[3];
+    uint32_t crc32;
+} cl_file_header;
+
+typedef struct {
+    uint32_t magic;
+    uint16_t kind, record_bytes;
+    uint32_t payload_bytes, count, thread, sequence, reserved, crc32;
+} cl_chunk_header;
+
+typedef struct {
+    uint32_t id, code, line, lasti;
+} cl_frame_record;
+
+typedef struct {
+    uint64_t start_ns, end_ns, spin_ns, park_ns, gil_ns, spin_cpu_ns;
+    uint32_t lock, thread, stack, holder, holder_site, spins;
+    uint8_t outcome, kind;
+    uint16_t flags;
+    uint32_t waiters;
+} cl_wait_record;
+
+typedef struct {
+    uint64_t start_ns, end_ns, cpu_ns;
+    uint32_t lock, thread, site, stack, waiters, release_thread, flags, reserved;
+} cl_hold_record;
+
+typedef struct {
+    uint64_t start_ns;
+    uint32_t hold_ns, lock, site;
+} __attribute__((packed)) cl_short_hold_record;
+
+/* The order of the u64 fields of a counter record. */
+enum {
+    CL_C_ACQUIRES, CL_C_CONTENDED, CL_C_TIMED_OUT, CL_C_FAILED_TRIES, CL_C_INTERRUPTED,
+    CL_C_RECURSIONS, CL_C_BLOCKING_HOLDS, CL_C_WAIT_NS, CL_C_SPIN_NS, CL_C_PARK_NS, CL_C_GIL_NS,
+    CL_C_SPIN_CPU_NS, CL_C_SPINS, CL_C_HOLD_NS, CL_C_MAX_WAIT_NS, CL_C_MAX_HOLD_NS,
+    CL_C_HISTOGRAM, CL_C_COUNT = CL_C_HISTOGRAM + CL_BUCKETS
+};
+
+typedef struct {
+    uint32_t lock, thread;
+    uint64_t value[CL_C_COUNT];
+} cl_counter_record;
+
+typedef struct {
+    uint64_t time_ns, bytes_written, waits, holds, dropped_waits, dropped_holds, dropped_stacks,
+        writer_cpu_ns, process_cpu_ns, self_ns;
+    int64_t clock_error_ns;
+    uint32_t threads_alive, flags;
+} cl_status_record;
+
+_Static_assert(sizeof(cl_file_header) == 64, "header");
+_Static_assert(sizeof(cl_chunk_header) == 32, "chunk");
+_Static_assert(sizeof(cl_frame_record) == 16, "frame");
+_Static_assert(sizeof(cl_wait_record) == 80, "wait");
+_Static_assert(sizeof(cl_hold_record) == 56, "hold");
+_Static_assert(sizeof(cl_short_hold_record) == 20, "short hold");
+_Static_assert(sizeof(cl_counter_record) == 392, "counter");
+_Static_assert(sizeof(cl_status_record) == 96, "status");
+
+#endif

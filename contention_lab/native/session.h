@@ -1,0 +1,125 @@
+/* The state shared by recorded threads, locks and the writer.
+ *
+ * There is at most one recording in a process. `cl_epoch` is its number, 0 when there is none: the one
+ * word that a lock looks at to decide whether to record. What belongs to an older epoch is dead.
+ */
+#ifndef CL_SESSION_H
+#define CL_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "park.h"
+#include "ring.h"
+#include "schema.h"
+#include "stacks.h"
+
+/* What a lock is called in this recording. Shared by the lock and by the counter blocks of each thread
+ * that used it, so that the counters of a lock that is gone can still be written. */
+typedef struct cl_lock_info {
+    struct cl_lock_info *next; /* waiting to be written, see cl_session.new_locks */
+    _Atomic uint32_t references;
+    _Atomic uint32_t dead; /* no thread can use the lock any more */
+    uint32_t epoch, id, site, parent;
+    uint32_t type_bytes, name_bytes;
+    char text[]; /* type, then name */
+} cl_lock_info;
+
+/* The exact counters of one lock on one thread. Written by that thread alone (plain increments in
+ * relaxed atomics), read by the writer at any time. */
+typedef struct cl_block {
+    struct cl_block *next; /* the thread's list; only the writer takes blocks out */
+    cl_lock_info *info;
+    uint32_t lock_id;
+    _Atomic uint32_t unhashed; /* the thread has forgotten it: the writer may free it */
+    _Atomic uint32_t retired;  /* the writer has written its last state (its lock is dead) */
+    uint64_t last_try_ns;
+    uint64_t written; /* the writer's: sum of the counters when last written */
+    _Atomic uint64_t value[CL_C_COUNT];
+} cl_block;
+
+#define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
+
+enum { CL_THREAD_LIVE, CL_THREAD_EXITED, CL_THREAD_ORPHAN };
+
+typedef struct cl_thread {
+    struct cl_thread *next; /* the session's list; only the writer takes threads out */
+    uint32_t epoch, id, native_id;
+    _Atomic uint32_t state;
+    uint64_t ident, start_ns, cpu_zero;
+    _Atomic uint64_t end_ns, end_cpu_ns;
+    _Atomic uint32_t flags;
+    uint32_t busy;              /* waits in progress on it; the thread's own */
+    _Atomic uint32_t named;     /* 1: `name` is final */
+    char name[128];
+    _Atomic uint64_t self_ns, dropped_waits, dropped_holds, dropped_stacks;
+    /* the wait in progress, for traces of programs that hang: whole while `waiting` != 0 */
+    _Atomic uint32_t waiting;
+    cl_wait_record wait;
+    cl_ring ring;
+    _Atomic(cl_block *) blocks;
+    cl_block **hash; /* open addressing by lock id, the thread's own */
+    uint32_t hash_mask, hash_used;
+    struct {
+        uint32_t lock_id;
+        cl_block *block;
+    } cache[CL_BLOCK_CACHE];
+    cl_frame_cache_entry frames[CL_FRAME_CACHE];
+    uint64_t announced; /* the writer's: end_ns + 1 of the last record written of it */
+} cl_thread;
+
+static struct {
+    int level;
+    uint32_t stack_depth;
+    uint64_t ring_bytes;
+    uint64_t process_cpu_zero;
+    _Atomic uint32_t next_thread_id;
+    _Atomic(cl_thread *) threads;
+    _Atomic(cl_lock_info *) new_locks;
+    _Atomic uint32_t bell;      /* the writer sleeps on it */
+    _Atomic uint32_t stopping;
+    _Atomic uint64_t unrecorded_threads; /* no memory for their state */
+    pthread_t writer;
+} cl_session;
+
+static _Atomic uint32_t cl_epoch;
+static _Atomic uint32_t cl_next_epoch;
+static _Atomic uint32_t cl_next_lock_id;
+static pthread_mutex_t cl_register_mutex = PTHREAD_MUTEX_INITIALIZER; /* see lock_info.h */
+
+static inline void
+cl_add(_Atomic uint64_t *counter, uint64_t amount)
+{
+    /* One writer: a load and a store, not a read-modify-write. Relaxed: readers want totals only. */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
+                          memory_order_relaxed);
+}
+
+static inline void
+cl_max(_Atomic uint64_t *counter, uint64_t value)
+{
+    if (value > atomic_load_explicit(counter, memory_order_relaxed)) {
+        atomic_store_explicit(counter, value, memory_order_relaxed);
+    }
+}
+
+static void
+cl_ring_bell(void)
+{
+    if (atomic_exchange_explicit(&cl_session.bell, 1, memory_order_release) == 0) {
+        cl_unpark_one(&cl_session.bell);
+    }
+}
+
+static void
+cl_lock_info_release(cl_lock_info *info)
+{
+    /* acq_rel: whoever frees has seen all that others did with it */
+    if (info != NULL
+        && atomic_fetch_sub_explicit(&info->references, 1, memory_order_acq_rel) == 1) {
+        free(info);
+    }
+}
+
+#endif

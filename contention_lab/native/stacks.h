@@ -1,0 +1,278 @@
+/* Interned code objects, frames and stacks. Ids are valid for the life of the process; each recording
+ * writes those it needs.
+ *
+ * A code object is pinned (one reference, never dropped) when first seen, so its address is a key that
+ * cannot be used again; names and line are read at that moment, while a thread state is attached,
+ * because the writer thread has none. All three tables are bounded (cl_table); when one is full the id
+ * is 0, "unknown", and the caller counts it.
+ */
+#ifndef CL_STACKS_H
+#define CL_STACKS_H
+
+#include "intern.h"
+#include "pycompat.h"
+
+#define CL_MAX_DEPTH 128
+#define CL_STACK_TRUNCATED 0x80000000u
+#define CL_FRAME_CACHE 256 /* per thread, direct-mapped */
+
+typedef struct {
+    PyCodeObject *code;
+    uint32_t first_line, qualname_bytes, filename_bytes;
+    char *text; /* qualname, then filename; UTF-8, not terminated */
+} cl_code_item;
+
+typedef struct {
+    PyCodeObject *code;
+    uint32_t code_id, lasti, line;
+} cl_frame_item;
+
+typedef struct {
+    uint64_t hash;
+    uint32_t depth; /* with CL_STACK_TRUNCATED */
+    uint32_t *frames;
+} cl_stack_item;
+
+typedef struct {
+    PyCodeObject *code;
+    int lasti;
+    uint32_t id;
+} cl_frame_cache_entry;
+
+static cl_table cl_codes = {.item_bytes = sizeof(cl_code_item)};
+static cl_table cl_frames = {.item_bytes = sizeof(cl_frame_item)};
+static cl_table cl_stacks = {.item_bytes = sizeof(cl_stack_item)};
+
+static uint64_t
+cl_code_hash(const void *item)
+{
+    return cl_mix((uint64_t)(uintptr_t)((const cl_code_item *)item)->code);
+}
+
+static int
+cl_code_same(const void *item, const void *key)
+{
+    return ((const cl_code_item *)item)->code == ((const cl_code_item *)key)->code;
+}
+
+static inline uint64_t
+cl_position_hash(PyCodeObject *code, int lasti)
+{
+    return cl_mix((uint64_t)(uintptr_t)code * 31u + (uint64_t)(uint32_t)lasti);
+}
+
+static uint64_t
+cl_frame_hash(const void *item)
+{
+    const cl_frame_item *frame = item;
+    return cl_position_hash(frame->code, (int)frame->lasti);
+}
+
+static int
+cl_frame_same(const void *item, const void *key)
+{
+    const cl_frame_item *a = item, *b = key;
+    return a->code == b->code && a->lasti == b->lasti;
+}
+
+static uint64_t
+cl_stack_hash(const void *item)
+{
+    return ((const cl_stack_item *)item)->hash;
+}
+
+static int
+cl_stack_same(const void *item, const void *key)
+{
+    const cl_stack_item *a = item, *b = key;
+    return a->hash == b->hash && a->depth == b->depth
+           && memcmp(a->frames, b->frames, (a->depth & ~CL_STACK_TRUNCATED) * sizeof(uint32_t)) == 0;
+}
+
+/* A copy of a str as UTF-8 in malloc'ed memory; lone surrogates are kept (surrogatepass). */
+static char *
+cl_utf8_copy(PyObject *text, uint32_t *bytes)
+{
+    Py_ssize_t size = 0;
+    PyObject *encoded = NULL;
+    const char *utf8 = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &size) : "?";
+    if (!PyUnicode_Check(text)) {
+        size = 1;
+    }
+    else if (utf8 == NULL) {
+        PyErr_Clear();
+        encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+        if (encoded == NULL) {
+            PyErr_Clear();
+            utf8 = "?";
+            size = 1;
+        }
+        else {
+            utf8 = PyBytes_AS_STRING(encoded);
+            size = PyBytes_GET_SIZE(encoded);
+        }
+    }
+    if (size > 65535) {
+        size = 65535;
+        while (size > 0 && ((unsigned char)utf8[size] & 0xC0u) == 0x80u) {
+            size--; /* do not cut a character */
+        }
+    }
+    char *copy = malloc((size_t)size + 1);
+    if (copy != NULL) {
+        memcpy(copy, utf8, (size_t)size);
+        copy[size] = 0;
+        *bytes = (uint32_t)size;
+    }
+    Py_XDECREF(encoded);
+    return copy;
+}
+
+static uint32_t
+cl_code_intern(PyCodeObject *code)
+{
+    cl_code_item key = {.code = code};
+    uint64_t hash = cl_code_hash(&key);
+    uint32_t id = cl_table_find(&cl_codes, hash, &key, cl_code_same);
+    if (id != 0) {
+        return id;
+    }
+    uint32_t qualname_bytes = 0, filename_bytes = 0;
+    char *qualname = cl_utf8_copy(code->co_qualname, &qualname_bytes);
+    char *filename = cl_utf8_copy(code->co_filename, &filename_bytes);
+    char *text = qualname && filename ? malloc((size_t)qualname_bytes + filename_bytes + 1) : NULL;
+    if (text == NULL) {
+        free(qualname);
+        free(filename);
+        return 0;
+    }
+    memcpy(text, qualname, qualname_bytes);
+    memcpy(text + qualname_bytes, filename, filename_bytes);
+    free(qualname);
+    free(filename);
+    key.first_line = (uint32_t)(code->co_firstlineno > 0 ? code->co_firstlineno : 0);
+    key.qualname_bytes = qualname_bytes;
+    key.filename_bytes = filename_bytes;
+    key.text = text;
+    Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
+    int inserted = 0;
+    pthread_mutex_lock(&cl_intern_mutex);
+    id = cl_table_find(&cl_codes, hash, &key, cl_code_same);
+    if (id == 0) {
+        id = cl_table_insert(&cl_codes, &key, cl_code_hash);
+        inserted = id != 0;
+    }
+    pthread_mutex_unlock(&cl_intern_mutex);
+    if (!inserted) {
+        Py_DECREF(code);
+        free(text);
+    }
+    return id;
+}
+
+static uint32_t
+cl_frame_intern(PyCodeObject *code, int lasti)
+{
+    cl_frame_item key = {.code = code, .lasti = (uint32_t)(lasti > 0 ? lasti : 0)};
+    uint64_t hash = cl_frame_hash(&key);
+    uint32_t id = cl_table_find(&cl_frames, hash, &key, cl_frame_same);
+    if (id != 0) {
+        return id;
+    }
+    key.code_id = cl_code_intern(code);
+    if (key.code_id == 0) {
+        return 0;
+    }
+    int line = PyCode_Addr2Line(code, (int)key.lasti);
+    key.line = (uint32_t)(line > 0 ? line : (int)code->co_firstlineno);
+    pthread_mutex_lock(&cl_intern_mutex);
+    id = cl_table_find(&cl_frames, hash, &key, cl_frame_same);
+    if (id == 0) {
+        id = cl_table_insert(&cl_frames, &key, cl_frame_hash);
+    }
+    pthread_mutex_unlock(&cl_intern_mutex);
+    return id;
+}
+
+static inline uint32_t
+cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti)
+{
+    uintptr_t key = ((uintptr_t)code >> 5) + (uintptr_t)lasti / 2 * 7;
+    cl_frame_cache_entry *entry = &cache[key % CL_FRAME_CACHE];
+    if (entry->code != code || entry->lasti != lasti) {
+        /* An interned code object is pinned, so a cached address never means another one; an id of 0
+         * (table full) is not cached, because then nothing is pinned. */
+        uint32_t id = cl_frame_intern(code, lasti);
+        if (id == 0) {
+            return 0;
+        }
+        entry->code = code;
+        entry->lasti = lasti;
+        entry->id = id;
+    }
+    return entry->id;
+}
+
+/* The frame that is calling us, or 0. */
+static inline uint32_t
+cl_site_capture(cl_frame_cache_entry *cache)
+{
+    cl_cursor cursor = cl_cursor_begin();
+    cl_position position;
+    uint32_t id = 0;
+    if (cl_cursor_next(&cursor, &position)) {
+        id = cl_frame_lookup(cache, position.code, position.lasti);
+    }
+    cl_cursor_end(&cursor);
+    return id;
+}
+
+/* This thread's whole stack, innermost first, at most `limit` frames; 0 if there is none or no room. */
+static uint32_t
+cl_stack_capture(cl_frame_cache_entry *cache, uint32_t limit)
+{
+    uint32_t frames[CL_MAX_DEPTH];
+    uint32_t depth = 0, truncated = 0;
+    uint64_t hash = 0x9E3779B97F4A7C15u;
+    cl_cursor cursor = cl_cursor_begin();
+    cl_position position;
+    while (cl_cursor_next(&cursor, &position)) {
+        if (depth == limit) {
+            truncated = CL_STACK_TRUNCATED;
+            break;
+        }
+        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti);
+        frames[depth++] = id;
+        hash = (hash ^ id) * 0x100000001B3u;
+        hash ^= hash >> 29;
+    }
+    cl_cursor_end(&cursor);
+    if (depth == 0) {
+        return 0;
+    }
+    cl_stack_item key = {.hash = cl_mix(hash), .depth = depth | truncated, .frames = frames};
+    uint32_t id = cl_table_find(&cl_stacks, key.hash, &key, cl_stack_same);
+    if (id != 0) {
+        return id;
+    }
+    uint32_t *copy = malloc(depth * sizeof *copy);
+    if (copy == NULL) {
+        return 0;
+    }
+    memcpy(copy, frames, depth * sizeof *copy);
+    int inserted = 0;
+    pthread_mutex_lock(&cl_intern_mutex);
+    id = cl_table_find(&cl_stacks, key.hash, &key, cl_stack_same);
+    if (id == 0) {
+        key.frames = copy;
+        id = cl_table_insert(&cl_stacks, &key, cl_stack_hash);
+        inserted = id != 0;
+    }
+    pthread_mutex_unlock(&cl_intern_mutex);
+    if (!inserted) {
+        free(copy);
+    }
+    return id;
+}
+
+#endif

@@ -1,7 +1,8 @@
 """One recording: from `record(path)` to the end of its `with` block.
 
-It opens the file and tells the native recorder to start and stop; it does not patch anything. There is at
-most one recording in a process, because the locks look at one global word to see whether to record.
+It opens the file and tells the native recorder to start and stop; it does not patch anything.
+There is at most one recording in a process, because the locks look at one global word to see
+whether to record.
 """
 
 from __future__ import annotations
@@ -167,8 +168,8 @@ def record(
     stack_depth : int
         Frames kept of each stack, innermost first (1 to 128).
     ring_bytes : int, optional
-        Size of each thread's event buffer, a power of two of at least 4096; events that find it full
-        are dropped and counted. By default 256 KiB, at level trace 1 MiB.
+        Size of each thread's event buffer, a power of two of at least 4096; events that find it
+        full are dropped and counted. By default 256 KiB, at level trace 1 MiB.
 
     Returns
     -------

@@ -182,6 +182,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     cl_count_wait(block, &wait);
     if (detailed) {
         cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
+        cl_add(&thread->self_ns, cl_now() - wait.end_ns);
     }
     if (--thread->busy == 0 && thread != cl_current) {
         cl_thread_leave(thread); /* a newer recording has replaced it meanwhile */

@@ -61,6 +61,10 @@ static inline int
 cl_ring_commit(cl_ring *ring, uint64_t next_tail)
 {
     atomic_store_explicit(&ring->tail, next_tail, memory_order_release);
+    if (next_tail - ring->seen_head <= ring->capacity / 2) {
+        return 0;
+    }
+    ring->seen_head = atomic_load_explicit(&ring->head, memory_order_acquire);
     return next_tail - ring->seen_head > ring->capacity / 2;
 }
 

@@ -18,7 +18,7 @@ static struct {
     cl_written written;
     cl_buffer waits, holds, table;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
-    uint64_t last_threads_ns;
+    uint64_t last_threads_ns, last_totals_ns;
 } cl_writer;
 
 /* Empties one ring. Short holds go straight into a chunk of their thread. */
@@ -131,6 +131,8 @@ cl_flush(int last)
                                                        memory_order_acq_rel);
     cl_write_interned(file, &cl_writer.written, &cl_writer.table);
     cl_write_locks(file, new_locks, &cl_writer.table);
+    /* Between two beats only full rings are emptied; totals keep the beat. */
+    int totals = last || now - cl_writer.last_totals_ns >= CL_FLUSH_NS;
     int all = last || now - cl_writer.last_threads_ns >= CL_THREADS_EVERY_NS;
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
@@ -143,19 +145,19 @@ cl_flush(int last)
     if (all) {
         cl_writer.last_threads_ns = now;
     }
-    int wrote = cl_writer.waits.used > 0 || cl_writer.holds.used > 0 || all;
     cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &cl_writer.waits);
     cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &cl_writer.holds);
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
-        wrote |= brief[i].used > 0;
         cl_file_send(file, CL_SHORT_HOLDS, sizeof(cl_short_hold_record), thread->id, &brief[i]);
         cl_buffer_free(&brief[i]);
-        cl_write_counters(file, thread, &cl_writer.table);
+        if (totals || gone[i]) {
+            cl_write_counters(file, thread, &cl_writer.table);
+        }
     }
-    wrote |= cl_writer.table.used > 0;
     cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &cl_writer.table);
-    if (wrote) {
+    if (totals) {
+        cl_writer.last_totals_ns = now;
         cl_status_record status = cl_status_now();
         cl_file_chunk(file, last ? CL_END : CL_STATUS, sizeof status, 0, 1, &status, sizeof status);
     }

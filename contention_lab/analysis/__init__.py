@@ -1,0 +1,29 @@
+"""Traces to tables: pure functions that count, sum and divide time, and accuse nobody.
+
+No function here changes a trace or looks at the machine; all are whole-array arithmetic, so that
+ten million events are a matter of seconds.
+"""
+
+from contention_lab.analysis.blame import HAND_OFF, UNRECORDED, Blame, blame
+from contention_lab.analysis.block_matrix import BlockMatrix, block_matrix
+from contention_lab.analysis.flame import FlameNode, flame
+from contention_lab.analysis.lock_table import LockRow, lock_table
+from contention_lab.analysis.sites import is_user_code, user_frame
+from contention_lab.analysis.thread_time import ThreadTime, thread_time
+
+__all__ = [
+    "HAND_OFF",
+    "UNRECORDED",
+    "Blame",
+    "BlockMatrix",
+    "FlameNode",
+    "LockRow",
+    "ThreadTime",
+    "blame",
+    "block_matrix",
+    "flame",
+    "is_user_code",
+    "lock_table",
+    "thread_time",
+    "user_frame",
+]

@@ -66,7 +66,7 @@ def _add_waits(counters: Records, at: npt.NDArray[np.intp], waits: Records) -> N
     np.add.at(counters["wait_ns"], at, waited)
     np.maximum.at(counters["max_wait_ns"], at, waited)
     for column in ("spin_ns", "park_ns", "gil_ns", "spin_cpu_ns", "spins"):
-        np.add.at(counters[column], at, waits[column].astype(np.uint64))
+        np.add.at(counters[column], at, waits[column] * blocking)
 
 
 def _add_holds(counters: Records, at: npt.NDArray[np.intp], holds: Records) -> None:

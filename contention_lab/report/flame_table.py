@@ -1,0 +1,123 @@
+"""Flame trees as flat arrays, which the page's script lays out and draws.
+
+A tree becomes three lists in depth-first order (frame, depth, nanoseconds); frames of all trees
+share one table. Only when a page would grow beyond its budget are the smallest frames of a tree
+merged into one "n smaller frames" beside their larger siblings: the sums stay right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from contention_lab.report.visible_text import name, short_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contention_lab.analysis import FlameNode
+
+NODE_BUDGET: Final = 120_000
+"""Nodes of all trees of a page: about 2.4 MB."""
+
+
+@dataclass(slots=True)
+class FrameTable:
+    """Every distinct frame of a page once: name, file, line and kind."""
+
+    rows: list[tuple[str, str, int, str]] = field(default_factory=list)
+    """Shown name, shown file, line, and `lock` or `code`."""
+    _index: dict[tuple[str, str, int, str], int] = field(default_factory=dict)
+
+    def add(self, title: str, file: str, line: int, kind: str = "code") -> int:
+        """Index of the frame, added if it is new."""
+        key = (title, file, line, kind)
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.rows)
+            self.rows.append((name(title), short_path(file), line, kind))
+        return found
+
+
+def is_lock(view: str, level: int, node: FlameNode) -> bool:
+    """Whether a node of a view of `analysis.flame` is a lock: its first level or its leaves."""
+    return level == 1 if view == "culprit" else level > 0 and not node.children
+
+
+def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[str, Any]:
+    """The tree as `{"frame": [...], "depth": [...], "total": [...], "merged": n}`.
+
+    Parameters
+    ----------
+    root : FlameNode
+        Children may come in any order; the heaviest is put first.
+    view : str
+        The view that the tree shows.
+    frames : FrameTable
+        Gets the frames that it lacks.
+    limit : int
+        Nodes wanted at most. `merged` counts the nodes that went into "n smaller frames".
+    """
+    smallest = _threshold(root, limit)
+    frame: list[int] = []
+    depth: list[int] = []
+    total: list[int] = []
+    merged = 0
+    pending: list[tuple[FlameNode | tuple[int, int], int]] = [(root, 0)]
+    while pending:
+        node, level = pending.pop()
+        depth.append(level)
+        if isinstance(node, tuple):
+            dropped, nanoseconds = node
+            frame.append(frames.add(f"({dropped:,} smaller frames)", "", 0))
+            total.append(nanoseconds)
+            continue
+        kind = "lock" if is_lock(view, level, node) else "code"
+        frame.append(frames.add(node.name, node.file, node.line, kind))
+        total.append(int(node.total_ns))
+        kept = sorted(
+            (child for child in node.children if child.total_ns >= smallest),
+            key=lambda child: (-child.total_ns, child.name, child.file, child.line),
+        )
+        small = [child for child in node.children if child.total_ns < smallest]
+        if small:
+            dropped = sum(tree_size(child) for child in small)
+            merged += dropped
+            pending.append(((dropped, sum(int(child.total_ns) for child in small)), level + 1))
+        pending.extend((child, level + 1) for child in reversed(kept))
+    return {"frame": frame, "depth": depth, "total": total, "merged": merged}
+
+
+def tree_size(root: FlameNode) -> int:
+    """Number of nodes of a tree."""
+    return len(_walk(root))
+
+
+def fair_limit(sizes: Sequence[int], budget: int = NODE_BUDGET) -> int:
+    """Nodes each tree may have, so that all together stay within the budget.
+
+    Small trees stay whole; what they leave unused goes to the large ones.
+    """
+    left, trees = budget, len(sizes)
+    for size in sorted(sizes):
+        if size * trees > left:
+            return left // trees
+        left -= size
+        trees -= 1
+    return max(sizes, default=0)
+
+
+def _threshold(root: FlameNode, limit: int) -> int:
+    """Smallest total to keep, so that about `limit` nodes stay. A parent outweighs its children."""
+    totals = [int(node.total_ns) for node in _walk(root)]
+    if len(totals) <= limit:
+        return 0
+    totals.sort(reverse=True)
+    return totals[limit - 1] + 1 if totals[limit - 1] == totals[-1] else totals[limit - 1]
+
+
+def _walk(root: FlameNode) -> list[FlameNode]:
+    found = [root]
+    for node in found:  # the list grows while it is read: breadth first, no recursion
+        found.extend(node.children)
+    return found

@@ -1,0 +1,154 @@
+"""Colours of the page, by role and theme: the one place where they are written.
+
+Plots, tables, flame graphs and style sheet name a role (`spin`, `ink`), never a colour. The
+states of a thread keep their colours everywhere, and stay apart for readers with any of the three
+colour deficiencies (a test simulates them). The style sheet gets one variable per role and theme.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a thread does at a moment, as all views name and colour it."""
+
+    key: str
+    """Key in `thread_s` and role of its colour."""
+    title: str
+    meaning: str
+
+
+STATES: Final = (
+    State("run", "running", "on a core, doing the program’s own work"),
+    State("spin", "spinning", "asking for the lock again and again, on a core"),
+    State("park", "parked", "asleep until the lock is free"),
+    State("gil", "waiting for the GIL", "the lock is ours already, the interpreter is not"),
+    State("coordination", "coordination", "waiting for an event, an item or a thread"),
+    State("other", "off the core", "no core was free, input or output, or the GIL outside locks"),
+)
+
+LIGHT: Final[dict[str, str]] = {
+    "page": "#ffffff",
+    "surface": "#f6f7f9",
+    "raised": "#ffffff",
+    "ink": "#1b2027",
+    "muted": "#59636f",
+    "faint": "#8b95a1",
+    "line": "#dfe3e8",
+    "grid": "#e9ecf0",
+    "accent": "#1a5fb4",
+    "mark": "#fff0b8",
+    "run": "#1b7f79",
+    "spin": "#d1480f",
+    "park": "#f0b429",
+    "gil": "#6b4fa0",
+    "coordination": "#8fb7d9",
+    "other": "#d5d9de",
+    "on-run": "#ffffff",
+    "on-spin": "#ffffff",
+    "on-park": "#1b2027",
+    "on-gil": "#ffffff",
+    "on-coordination": "#1b2027",
+    "on-other": "#1b2027",
+    "measured": "#1b2027",
+    "fit": "#1a5fb4",
+    "bound": "#a8327d",
+    "ideal": "#8b95a1",
+    "line-0": "#1b2027",
+    "line-1": "#1a5fb4",
+    "line-2": "#a8327d",
+    "line-3": "#5a8f1f",
+    "line-4": "#8a5a2b",
+    "line-5": "#3f9fd8",
+    "line-6": "#7d6b00",
+    "line-7": "#7d8794",
+    "flame-victim": "#f7d58b",
+    "flame-culprit": "#9fd3cd",
+    "flame-spin": "#f3ad8d",
+    "flame-hold": "#a9cbe8",
+    "flame-lock": "#39424e",
+    "on-flame": "#1b2027",
+    "on-flame-lock": "#ffffff",
+    "heat": "#d1480f",
+}
+
+DARK: Final[dict[str, str]] = {
+    "page": "#14171c",
+    "surface": "#1a1f26",
+    "raised": "#222831",
+    "ink": "#e7eaee",
+    "muted": "#a3adb9",
+    "faint": "#77828f",
+    "line": "#2e353f",
+    "grid": "#262c35",
+    "accent": "#7ab7ff",
+    "mark": "#5c4a12",
+    "run": "#46a89a",
+    "spin": "#ec6630",
+    "park": "#f6d478",
+    "gil": "#8d80e6",
+    "coordination": "#3f6f96",
+    "other": "#3a424d",
+    "on-run": "#10141a",
+    "on-spin": "#10141a",
+    "on-park": "#10141a",
+    "on-gil": "#10141a",
+    "on-coordination": "#ffffff",
+    "on-other": "#e7eaee",
+    "measured": "#e7eaee",
+    "fit": "#7ab7ff",
+    "bound": "#f08ac8",
+    "ideal": "#77828f",
+    "line-0": "#e7eaee",
+    "line-1": "#7ab7ff",
+    "line-2": "#f08ac8",
+    "line-3": "#a2cf6e",
+    "line-4": "#d3a37a",
+    "line-5": "#3f9fd8",
+    "line-6": "#e0d36a",
+    "line-7": "#8b95a1",
+    "flame-victim": "#8a6a1f",
+    "flame-culprit": "#2a6f68",
+    "flame-spin": "#9a4423",
+    "flame-hold": "#2f5f8a",
+    "flame-lock": "#d5dbe2",
+    "on-flame": "#f4f6f8",
+    "on-flame-lock": "#14171c",
+    "heat": "#ec6630",
+}
+
+LINES: Final = 8
+"""Number of `line-…` roles: colours of the variants of a sweep."""
+
+
+def line_role(index: int) -> str:
+    """Role of the colour of the variant with this index; colours repeat after `LINES`."""
+    return f"line-{index % LINES}"
+
+
+def theme_css() -> str:
+    """Variables `--role` for both themes, and classes for fill, stroke and background.
+
+    The system's preference decides, until the reader chooses (`data-theme` on the root element).
+    """
+    light = _variables(LIGHT, "light")
+    dark = _variables(DARK, "dark")
+    classes = "".join(
+        f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role})}}"
+        f".b-{role}{{background:var(--{role})}}"
+        for role in LIGHT
+    )
+    return (
+        f":root{{{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+        f":root[data-theme=dark]{{{dark}}}\n"
+        f"@media print{{:root:root:root{{{light}}}}}\n"
+        f"{classes}\n"
+    )
+
+
+def _variables(theme: dict[str, str], scheme: str) -> str:
+    return f"color-scheme:{scheme};" + "".join(f"--{role}:{hue};" for role, hue in theme.items())

@@ -1,0 +1,196 @@
+// Draws a FlameTree on a canvas of the size of its box, whatever the tree's size.
+// Rows that are scrolled away and nodes outside the zoom are never touched; nodes below half a
+// pixel are drawn as one run. Row 0, the whole, is at the top.
+
+const ROW = 22;
+const SHADES = 5;
+
+class FlameCanvas {
+  constructor(box, canvas, spacer) {
+    this.box = box;
+    this.canvas = canvas;
+    this.spacer = spacer;
+    this.context = canvas.getContext("2d");
+    this.tree = null;
+    this.zoomed = 0; // the node that fills the width
+    this.chosen = -1; // the node with the keyboard
+    this.widths = new Map();
+    this.drawn = 0; // rectangles of the last drawing
+    box.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.layOut()).observe(box);
+  }
+
+  show(tree, view) {
+    this.tree = tree;
+    this.view = view;
+    this.zoomed = 0;
+    this.chosen = -1;
+    this.widths.clear();
+    this.recolour();
+    this.box.scrollTop = 0;
+    this.layOut();
+  }
+
+  recolour() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (role) => style.getPropertyValue(`--${role}`).trim();
+    const base = channels(colour(`flame-${this.view}`));
+    const page = channels(colour("page"));
+    this.shades = Array.from({ length: SHADES }, (_, i) => mixed(base, page, i * 0.09));
+    this.dim = mixed(base, page, 0.72);
+    this.lock = colour("flame-lock");
+    this.lockInk = colour("on-flame-lock");
+    this.ink = colour("on-flame");
+    this.dimInk = colour("muted");
+    this.page = colour("page");
+    this.hitColour = colour("accent");
+    this.hitInk = colour("page");
+    this.focus = colour("ink");
+    this.font = `12px ${style.getPropertyValue("--sans")}`;
+  }
+
+  layOut() {
+    if (!this.tree) return;
+    const whole = this.tree.rows * ROW;
+    const height = Math.min(whole, Math.round(window.innerHeight * 0.66));
+    this.box.style.height = `${height}px`;
+    this.spacer.style.height = `${whole - height}px`;
+    this.width = this.box.clientWidth;
+    this.height = height;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${height}px`;
+    this.ratio = ratio;
+    this.draw();
+  }
+
+  get scale() { return this.width / (this.tree.total[this.zoomed] || 1); }
+
+  draw() {
+    const { tree, context } = this;
+    if (!tree) return;
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    context.font = this.font;
+    context.textBaseline = "middle";
+    context.direction = "ltr";
+    this.drawn = 0;
+    const first = Math.floor(this.box.scrollTop / ROW);
+    const last = Math.min(tree.rows - 1, Math.floor((this.box.scrollTop + this.height) / ROW));
+    for (let row = first; row <= last; row++) this.#drawRow(row);
+  }
+
+  #drawRow(row) {
+    const { tree, scale, width } = this;
+    const from = tree.start[this.zoomed];
+    const y = row * ROW - this.box.scrollTop;
+    const end = tree.rowStart[row + 1];
+    let place = tree.firstAfter(tree.rowStart[row], end, from);
+    while (place < end) {
+      const node = tree.order[place];
+      const left = (tree.start[node] - from) * scale;
+      if (left >= width) break;
+      const right = left + tree.total[node] * scale;
+      if (right - left < 0.5) {
+        const next = Math.max(place + 1, tree.firstAfter(place, end, from + (left + 0.5) / scale));
+        this.#fill(left, 0.5, y, tree.hit(place, next) ? this.hitColour : this.shades[2]);
+        place = next;
+      } else {
+        this.#drawNode(node, place, Math.max(0, left), Math.min(width, right), y);
+        place++;
+      }
+    }
+  }
+
+  #fill(x, width, y, colour) {
+    this.context.fillStyle = colour;
+    this.context.fillRect(x, y, width, ROW - 1);
+    this.drawn++;
+  }
+
+  #drawNode(node, place, left, right, y) {
+    const { tree, context } = this;
+    const [name, file, , kind] = tree.frames[tree.frame[node]];
+    const hit = tree.hit(place, place + 1);
+    const above = tree.depth[node] < tree.depth[this.zoomed];
+    let colour = kind === "lock" ? this.lock : this.shades[shadeOf(file)];
+    let ink = kind === "lock" ? this.lockInk : this.ink;
+    if (hit) [colour, ink] = [this.hitColour, this.hitInk];
+    else if (above || tree.hits !== null) [colour, ink] = [this.dim, this.dimInk];
+    const gap = right - left > 3 ? 1 : 0;
+    this.#fill(left, right - left - gap, y, colour);
+    if (right - left > 26) {
+      context.fillStyle = ink;
+      context.fillText(this.#fitted(name, right - left - 10), left + 5, y + ROW / 2);
+    }
+    if (node === this.chosen) {
+      context.strokeStyle = this.focus;
+      context.lineWidth = 2;
+      context.strokeRect(left + 1, y + 1, Math.max(1, right - left - 3), ROW - 3);
+    }
+  }
+
+  #fitted(name, room) {
+    let width = this.widths.get(name);
+    if (width === undefined) {
+      width = this.context.measureText(name).width;
+      this.widths.set(name, width);
+    }
+    if (width <= room) return name;
+    const letters = Array.from(name); // not in the middle of an emoji
+    return `${letters.slice(0, Math.max(1, Math.floor((letters.length * room) / width) - 1)).join("")}…`;
+  }
+
+  // The node under a point of the canvas, or -1.
+  nodeAt(x, y) {
+    if (!this.tree) return -1;
+    const row = Math.floor((y + this.box.scrollTop) / ROW);
+    return this.tree.at(row, this.tree.start[this.zoomed] + x / this.scale);
+  }
+
+  zoom(node) {
+    this.zoomed = node;
+    this.reveal(node);
+    this.draw();
+  }
+
+  choose(node) {
+    this.chosen = node;
+    const { tree } = this;
+    const from = tree.start[this.zoomed];
+    const outside = tree.start[node] >= from + tree.total[this.zoomed] ||
+      tree.start[node] + tree.total[node] <= from;
+    if (outside) this.zoomed = tree.parent[node] < 0 ? 0 : tree.parent[node];
+    this.reveal(node);
+    this.draw();
+  }
+
+  // Scroll so that the row of a node is visible.
+  reveal(node) {
+    const top = this.tree.depth[node] * ROW;
+    const { scrollTop } = this.box;
+    if (top < scrollTop) this.box.scrollTop = top;
+    else if (top + ROW > scrollTop + this.height) this.box.scrollTop = top + ROW - this.height;
+  }
+}
+
+function channels(hex) { return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)); }
+
+function mixed(one, other, part) {
+  return `rgb(${one.map((value, i) => Math.round(value + (other[i] - value) * part)).join(",")})`;
+}
+
+// Frames of one file share a shade, so that the eye sees where modules meet.
+const shadeCache = new Map();
+function shadeOf(file) {
+  let shade = shadeCache.get(file);
+  if (shade === undefined) {
+    let hash = 0;
+    for (let i = 0; i < file.length; i++) hash = (hash * 31 + file.charCodeAt(i)) >>> 0;
+    shade = hash % SHADES;
+    shadeCache.set(file, shade);
+  }
+  return shade;
+}

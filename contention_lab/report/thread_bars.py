@@ -1,0 +1,43 @@
+"""Thread time of one trace as bars: the busiest threads one by one, the others together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.report.palette import STATES
+from contention_lab.report.thread_time_plot import Bar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contention_lab.analysis import ThreadTime
+
+MOST_THREADS: Final = 16
+
+
+def thread_bars(threads: Sequence[ThreadTime]) -> tuple[Bar, ...]:
+    """One bar per thread, longest first; beyond `MOST_THREADS`, one bar for the rest."""
+    bars = sorted(
+        (Bar(_label(entry), _seconds(entry)) for entry in threads),
+        key=lambda bar: -bar.total,
+    )
+    if len(bars) <= MOST_THREADS:
+        return tuple(bars)
+    shown, rest = bars[: MOST_THREADS - 1], bars[MOST_THREADS - 1 :]
+    together = {state.key: sum(bar.seconds[state.key] for bar in rest) for state in STATES}
+    return (*shown, Bar(f"{len(rest)} more threads", together))
+
+
+def _label(entry: ThreadTime) -> str:
+    return entry.thread.label
+
+
+def _seconds(entry: ThreadTime) -> dict[str, float]:
+    return {
+        "run": entry.run_s,
+        "spin": entry.spin_s,
+        "park": entry.park_s,
+        "gil": entry.gil_s,
+        "coordination": entry.coordination_s,
+        "other": entry.other_s,
+    }

@@ -1,0 +1,117 @@
+"""The page of one or more trace files: `trace_page(traces, diagnoses)`.
+
+The same sections as the page of a sweep, without what only a sweep knows: how time grows with
+threads.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from contention_lab.report import conditions
+from contention_lab.report.conditions import CALM_KINDS
+from contention_lab.report.document import render
+from contention_lab.report.flame_section import flame_data, groups, main_point
+from contention_lab.report.plot_pair import PlotPair
+from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
+from contention_lab.report.quantity import seconds
+from contention_lab.report.thread_time_plot import rows_plot, used_states
+from contention_lab.report.visible_text import name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contention_lab.trace import Trace
+
+
+def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) -> str:
+    """One HTML file that explains recordings.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        At least one.
+    diagnoses : sequence of mapping
+        `Diagnosis.to_json()` of each trace, in the same order.
+
+    Returns
+    -------
+    str
+        The page; the same for the same input.
+
+    Raises
+    ------
+    ValueError
+        No trace, or not as many diagnoses as traces.
+    """
+    if not traces or len(traces) != len(diagnoses):
+        raise ValueError("trace_page needs at least one trace, and one diagnosis for each")
+    names = [PurePath(trace.path).name or f"trace {i}" for i, trace in enumerate(traces, 1)]
+    views = [
+        point_view(f"run-{index}", label, label, trace)
+        for index, (label, trace) in enumerate(zip(names, traces, strict=True))
+    ]
+    current = main_point(views)
+    assert current is not None
+    at = views.index(current)
+    trace, diagnosis = traces[at], diagnoses[at]
+    python, machine = trace.meta.get("python") or {}, trace.meta.get("machine") or {}
+    version = str(trace.meta.get("package_version") or "")
+    context = {
+        "version": version,
+        "title": name(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"),
+        "kind": diagnosis.get("verdict") or "",
+        "calm": diagnosis.get("verdict") in CALM_KINDS,
+        "heading": diagnosis.get("summary") or "No verdict was reached.",
+        "lines": _remedies(diagnosis),
+        "warnings": list(trace.problems),
+        "facts": _facts(trace, python, machine),
+        "points": views,
+        "current": current,
+        "point_groups": groups(views),
+        "thread_plots": {view.key: _plots(view) for view in views if view.bars},
+        "states": used_states([bar for view in views for bar in view.bars]),
+        "flame_kinds": FLAME_KINDS,
+        "machine": conditions.machine_rows(machine, python, version),
+        "unseen": _unseen(python),
+    }
+    return render("trace.html", flame_data(views), context)
+
+
+def _plots(view: PointView) -> PlotPair:
+    return PlotPair(
+        rows_plot(view.bars, f"{view.key}-wide", 900, "wide"),
+        rows_plot(view.bars, f"{view.key}-narrow", 340, "narrow"),
+    )
+
+
+def _remedies(diagnosis: Mapping[str, Any]) -> list[str]:
+    """What the worst finding says to do."""
+    findings = diagnosis.get("findings") or ()
+    return (
+        [str(remedy["text"]) for remedy in (findings[0].get("remedies") or ())] if findings else []
+    )
+
+
+def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
+    program = trace.meta.get("program")
+    return [
+        text
+        for text in (
+            str(program) if program else "",
+            f"recorded for {seconds(trace.duration_ns / 1e9)}",
+            conditions.cores_said(machine.get("cores")),
+            conditions.python_said(python),
+            str(trace.meta.get("start_time") or ""),
+        )
+        if text
+    ]
+
+
+def _unseen(python: Mapping[str, Any]) -> list[str]:
+    lines = [conditions.UNSEEN_LOCKS]
+    if python.get("gil", True):
+        lines.append(conditions.UNSEEN_GIL)
+    lines.append(conditions.UNSEEN_CORES)
+    return lines

@@ -81,6 +81,17 @@ cl_now(void)
     return ticks > cl_clock.zero ? cl_ticks_to_ns(ticks - cl_clock.zero) : 0;
 }
 
+/* As cl_now(), but not before what precedes it: RDTSC alone may run ahead of an atomic operation whose
+ * outcome the processor has guessed, and a hold would seem to begin before the last one ended. */
+static inline uint64_t
+cl_now_after(void)
+{
+#if CL_HAVE_TSC
+    _mm_lfence();
+#endif
+    return cl_now();
+}
+
 /* A (ticks, ns) pair: of several readings the one with the narrowest bracket. */
 static void
 cl_clock_pair(uint64_t *ticks, uint64_t *ns)

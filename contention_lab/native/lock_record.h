@@ -147,7 +147,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     for (;;) {
         PyThreadState *tstate = PyEval_SaveThread();
         result = cl_lock_wait(lock, deadline, 1, &parts);
-        uint64_t stopped_at = cl_now();
+        uint64_t stopped_at = cl_now_after();
         if (result == CL_WAIT_ACQUIRED && detailed) {
             cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end);
         }
@@ -208,7 +208,9 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
     if (cl_lock_try(lock)) {
         if (detailed) {
-            cl_hold_begin(lock, epoch, thread->id, site, cl_now(), 0);
+            /* With a GIL, the last holder released under it: no fence is needed to be after him. */
+            uint64_t now = CL_FREE_THREADED ? cl_now_after() : cl_now();
+            cl_hold_begin(lock, epoch, thread->id, site, now, 0);
         }
         cl_add(&block->value[CL_C_ACQUIRES], 1);
         return 1;

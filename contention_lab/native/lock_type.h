@@ -217,7 +217,7 @@ cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
         return -1;
     }
     if (ns < 0) {
-#if PY_VERSION_HEX >= 0x030C0000
+#if PY_VERSION_HEX >= 0x030D0000
         PyErr_SetString(PyExc_ValueError, "timeout value must be a non-negative number");
 #else
         PyErr_SetString(PyExc_ValueError, "timeout value must be positive");

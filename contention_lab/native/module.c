@@ -49,7 +49,7 @@ core_stop(PyObject *module, PyObject *unused)
         return NULL;
     }
     cl_recorder_stop();
-    const cl_status_record *status = &cl_writer.status;
+    const cl_status_record *status = &cl_writer.last;
     return Py_BuildValue(
         "{sKsKsKsKsKsKsi}", "waits", status->waits, "holds", status->holds, "dropped_waits",
         status->dropped_waits, "dropped_holds", status->dropped_holds, "bytes_written",

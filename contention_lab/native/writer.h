@@ -18,6 +18,7 @@ static struct {
     cl_written written;
     cl_buffer waits, holds, table;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
+    cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
 } cl_writer;
 
@@ -158,8 +159,9 @@ cl_flush(int last)
     cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &cl_writer.table);
     if (totals) {
         cl_writer.last_totals_ns = now;
-        cl_status_record status = cl_status_now();
-        cl_file_chunk(file, last ? CL_END : CL_STATUS, sizeof status, 0, 1, &status, sizeof status);
+        cl_writer.last = cl_status_now();
+        cl_file_chunk(file, last ? CL_END : CL_STATUS, sizeof cl_writer.last, 0, 1, &cl_writer.last,
+                      sizeof cl_writer.last);
     }
     cl_file_flush(file);
     /* The head of the list is where new threads are pushed: it stays until it is no longer first. */

@@ -115,21 +115,6 @@ def contended_pair_ns(path: Path, waits: int = 4_000) -> tuple[float, int]:
     return float(trace.status["self_ns"]) / contended, contended
 
 
-def timed_out_ns(lock: Any, count: int = 20_000) -> float:
-    """Nanoseconds of one acquire, 30 frames deep, of a held lock that times out at once."""
-    result = 0.0
-
-    def work() -> None:
-        nonlocal result
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            lock.acquire(timeout=1e-9)
-        result = (time.perf_counter_ns() - start) / count
-
-    at_depth(FRAMES - 2, work)
-    return result
-
-
 def row(name: str, values: Iterable[float], goal: str, form: str = ".2f") -> str:
     """One line of the table."""
     ordered = sorted(values)
@@ -162,11 +147,6 @@ def main() -> None:
                 ours_rate = throughput(cl.Mutex())
             ratios.setdefault("throughput", []).append(ours_rate / base)
             ratios.setdefault("contended", []).append(contended_pair_ns(path)[0] / 1000)
-            held = cl.Mutex()
-            held.acquire()
-            base = timed_out_ns(held)
-            with cl.record(path, level="profile", ring_bytes=1 << 22):
-                ratios.setdefault("timed out", []).append((timed_out_ns(held) - base) / 1000)
             ratios.setdefault("make", []).append(make_ns(cl.Mutex))
             ratios.setdefault("make spin", []).append(make_ns(cl.SpinLock))
             ratios.setdefault("make named", []).append(make_ns(lambda: cl.Mutex(name="a")))
@@ -183,13 +163,6 @@ def main() -> None:
         row(
             f"recorder's time per contended wait, both stacks, {FRAMES} frames, µs",
             ratios["contended"],
-            "≤ 1",
-        )
-    )
-    print(
-        row(
-            "a wait that times out at once, recorded minus not recorded, 30 frames, µs",
-            ratios["timed out"],
             "≤ 1",
         )
     )

@@ -50,7 +50,7 @@ def block_matrix(
     locks
         Ids of the only locks to look at; all by default.
     """
-    waiting, holding = victims(trace, trace.waits), culprits(trace, blame)
+    waiting, holding = victims(trace), culprits(trace, blame)
     rows = waiting.which[blame.pairs["wait"]]
     ns = blame.pairs["ns"]
     if locks is not None:

@@ -8,12 +8,13 @@ outermost where it is the culprit's, so that "this lock, because of that code" c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.blame import blame as blame_of
+from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 
 if TYPE_CHECKING:
@@ -100,31 +101,41 @@ def _add_waits(trace: Trace, tree: _Branch, *, spinning: bool) -> None:
 
 
 def _add_holds(trace: Trace, tree: _Branch) -> None:
-    holds = trace.holds
-    columns = holds["lock"], holds["stack"], holds["site"] * (holds["stack"] == 0)
-    for (lock, stack, site), ns in _sums(hold_spans(trace).length_ns, *columns):
+    for (lock, stack, site), ns in _sums_of_holds(trace, hold_spans(trace).length_ns):
         tree.add([*_steps(trace, stack, site), _lock_step(trace.lock(lock))], ns)
 
 
 def _add_culprits(trace: Trace, tree: _Branch, blame: Blame) -> None:
-    pairs = blame.pairs
-    waits = trace.waits[pairs["wait"]]
-    held = pairs["hold"] >= 0
-    stack, site = np.zeros((2, len(pairs)), dtype=np.int64)
-    holds = trace.holds[pairs["hold"][held]]
-    stack[held] = holds["stack"]
-    site[held] = holds["site"]
-    lost = pairs["hold"] == UNRECORDED
-    site[lost] = waits["holder_site"][lost]
-    site[stack != 0] = 0
-    marks = np.minimum(pairs["hold"], 0)
-    for (lock, mark, stack_id, site_id), ns in _sums(
-        pairs["ns"], waits["lock"], marks, stack, site
-    ):
-        steps = [_lock_step(trace.lock(lock)), *_steps(trace, stack_id, site_id)]
-        if mark < 0:
-            steps.append(UNRECORDED_STEP if mark == UNRECORDED else HAND_OFF_STEP)
-        tree.add(steps, ns)
+    held = blame.pairs[blame.pairs["hold"] >= 0]
+    blamed = np.bincount(held["hold"], weights=held["ns"], minlength=len(trace.holds))
+    for (lock, stack, site), ns in _sums_of_holds(trace, blamed):
+        tree.add([_lock_step(trace.lock(lock)), *_steps(trace, stack, site)], ns)
+    rest = blame.pairs[blame.pairs["hold"] < 0]
+    waits = trace.waits[rest["wait"]]
+    site_known = np.where(rest["hold"] == UNRECORDED, waits["holder_site"], 0)
+    for (lock, kind, site), ns in _sums(rest["ns"], waits["lock"], rest["hold"], site_known):
+        step = UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP
+        tree.add([_lock_step(trace.lock(lock)), *_steps(trace, 0, site), step], ns)
+
+
+def _sums_of_holds(
+    trace: Trace, weights: npt.NDArray[Any]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield lock, stack and (where there is no stack) site of holds, with summed weights."""
+    holds = trace.holds
+    site = np.where(holds["stack"] == 0, holds["site"], 0)
+    return _sums(weights, holds["lock"], holds["stack"], site)
+
+
+def _sums(
+    weights: npt.NDArray[Any], *columns: npt.NDArray[np.integer[Any]]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the combinations of values, with the sum of their weights, if it is above 0."""
+    combinations, which = distinct(*columns)
+    totals = np.bincount(which, weights=weights, minlength=len(combinations))
+    for combination, total in zip(combinations, totals.tolist(), strict=True):
+        if total > 0:
+            yield combination, int(total)
 
 
 def _steps(trace: Trace, stack: int, site: int) -> list[Step]:
@@ -145,23 +156,6 @@ def _lock_step(lock: Lock) -> Step:
     if lock.site is None:
         return lock.label, "", 0, 0
     return lock.label, lock.site.filename, lock.site.line, lock.site.line
-
-
-def _sums(
-    weights: npt.NDArray[np.integer], *keys: npt.NDArray[np.integer]
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield distinct combinations of keys, with the sum of their weights, if it is above 0."""
-    which = np.zeros(len(weights), dtype=np.intp)
-    for key in keys:
-        distinct, place = np.unique(key, return_inverse=True)
-        _, which = np.unique(which * max(1, len(distinct)) + place, return_inverse=True)
-    groups = int(which.max(initial=-1)) + 1
-    totals = np.bincount(which, weights=weights, minlength=groups)
-    first = np.zeros(groups, dtype=np.intp)
-    first[which[::-1]] = np.arange(len(which))[::-1]
-    for at, total in zip(first.tolist(), totals.tolist(), strict=True):
-        if total > 0:
-            yield tuple(int(key[at]) for key in keys), int(total)
 
 
 @dataclass(slots=True)

@@ -107,7 +107,7 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
 
     open_waits = opened.count()
     missing = np.maximum(0, total["contended"] - (tried.count() - open_waits))
-    longest_wait = tried.quantile(attempts.length_ns, 1.0)
+    wait_p50, wait_p99, wait_max = tried.quantiles(attempts.length_ns, 0.5, 0.99, 1.0)
     columns = {
         "acquires": total["acquires"],
         "contended": total["contended"] + open_waits,
@@ -120,16 +120,16 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
         "park_s": total["park_ns"],
         "gil_s": total["gil_ns"],
         "hold_s": total["hold_ns"] + held.sum(still_held.length_ns),
-        "wait_p50_s": tried.quantile(attempts.length_ns, 0.50),
-        "wait_p99_s": tried.quantile(attempts.length_ns, 0.99),
+        "wait_p50_s": wait_p50,
+        "wait_p99_s": wait_p99,
         "wait_max_s": np.where(
             missing > 0,
-            np.maximum(longest_wait, counted.quantile(counters["max_wait_ns"], 1.0)),
-            longest_wait,
+            np.maximum(wait_max, counted.quantiles(counters["max_wait_ns"], 1.0)[0]),
+            wait_max,
         ),
         "hold_max_s": np.maximum(
-            counted.quantile(counters["max_hold_ns"], 1.0),
-            held.quantile(still_held.length_ns, 1.0),
+            counted.quantiles(counters["max_hold_ns"], 1.0)[0],
+            held.quantiles(still_held.length_ns, 1.0)[0],
         ),
         "threads": _users(ids, counters, still_waiting, still_held),
         "open_waits": open_waits,
@@ -173,15 +173,17 @@ class _Groups:
         sums = np.bincount(self._group, weights=values, minlength=self._groups)
         return sums.astype(np.float64)
 
-    def quantile(self, values: npt.NDArray[Any], q: float) -> npt.NDArray[np.float64]:
-        """Return the smallest value that a share `q` of its group does not exceed, 0 if none."""
+    def quantiles(self, values: npt.NDArray[Any], *shares: float) -> list[npt.NDArray[np.float64]]:
+        """Return, per group, the smallest value that a share does not exceed; 0 if none."""
         counts = self.count()
-        order = np.lexsort((values, self._group))
-        first = np.cumsum(counts) - counts
-        at = first + np.maximum(0, np.ceil(q * counts).astype(np.intp) - 1)
-        found = np.zeros(self._groups)
         some = counts > 0
-        found[some] = values[order[at[some]]]
+        ordered = values[np.lexsort((values, self._group))]
+        first = np.cumsum(counts) - counts
+        found = []
+        for share in shares:
+            at = first + np.maximum(0, np.ceil(share * counts).astype(np.intp) - 1)
+            found.append(np.zeros(self._groups))
+            found[-1][some] = ordered[at[some]]
         return found
 
 

@@ -8,20 +8,19 @@ release: the place whose code ran while others waited.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.blame import HAND_OFF, UNRECORDED
+from contention_lab.analysis.blame import UNRECORDED
+from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.sites import is_user_code, user_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from contention_lab.analysis.blame import Blame
-    from contention_lab.trace import Frame, Records, Trace
+    from contention_lab.trace import Frame, Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,27 +39,22 @@ class Parties:
     which: npt.NDArray[np.intp]
 
 
-def victims(trace: Trace, waits: Records) -> Parties:
-    """Return the user frames of wait records.
-
-    Parameters
-    ----------
-    waits
-        Of `trace.waits`.
-    """
-    return _parties(waits["stack"], lambda stack: user_frame(trace.stack(stack)))
+def victims(trace: Trace) -> Parties:
+    """Return the user frame of every wait, `which` by position in `trace.waits`."""
+    keys, which = distinct(trace.waits["stack"])
+    return _parties([user_frame(trace.stack(stack)) for (stack,) in keys], which)
 
 
-def holders(trace: Trace, holds: Records) -> Parties:
-    """Return the user frames of hold records.
+def holders(trace: Trace) -> Parties:
+    """Return the user frame of every hold, `which` by position in `trace.holds`."""
+    keys, which = distinct(trace.holds["site"], trace.holds["stack"])
+    return _parties([_holder(trace, site, stack) for site, stack in keys], which)
 
-    Parameters
-    ----------
-    holds
-        Of `trace.holds`.
-    """
-    both = holds["site"].astype(np.int64) << 32 | holds["stack"]
-    return _parties(both, lambda key: _holder(trace, key >> 32, key & 0xFFFF_FFFF))
+
+def named_holders(trace: Trace) -> Parties:
+    """Return the user frame at which the holder that a wait names acquired, by wait."""
+    keys, which = distinct(trace.waits["holder_site"])
+    return _parties([_holder(trace, site, 0) for (site,) in keys], which)
 
 
 def culprits(trace: Trace, blame: Blame) -> Parties:
@@ -68,21 +62,14 @@ def culprits(trace: Trace, blame: Blame) -> Parties:
 
     A wait without any recorded hold has the frame at which the holder it names acquired.
     """
+    holding, named = holders(trace), named_holders(trace)
     pairs = blame.pairs
-    sites = np.zeros(len(pairs), dtype=np.int64)
-    stacks = np.zeros(len(pairs), dtype=np.int64)
-    held = pairs["hold"] >= 0
-    holds = trace.holds[pairs["hold"][held]]
-    sites[held], stacks[held] = holds["site"], holds["stack"]
-    lost = pairs["hold"] == UNRECORDED
-    sites[lost] = trace.waits["holder_site"][pairs["wait"][lost]]
-    return _parties(sites << 32 | stacks, lambda key: _holder(trace, key >> 32, key & 0xFFFF_FFFF))
-
-
-def is_hand_off(blame: Blame) -> npt.NDArray[np.bool_]:
-    """Tell for each pair whether nobody is known to have held the lock."""
-    found: npt.NDArray[np.bool_] = blame.pairs["hold"] == HAND_OFF
-    return found
+    frames = (*holding.frames, *named.frames, None)
+    which = np.full(len(pairs), len(frames) - 1)
+    held, lost = pairs["hold"] >= 0, pairs["hold"] == UNRECORDED
+    which[held] = holding.which[pairs["hold"][held]]
+    which[lost] = len(holding.frames) + named.which[pairs["wait"][lost]]
+    return _parties(list(frames), which)
 
 
 def _holder(trace: Trace, site: int, stack: int) -> Frame | None:
@@ -92,10 +79,8 @@ def _holder(trace: Trace, site: int, stack: int) -> Frame | None:
     return user_frame(trace.stack(stack))
 
 
-def _parties(
-    keys: npt.NDArray[np.integer[Any]], frame_of: Callable[[int], Frame | None]
-) -> Parties:
-    distinct, which = np.unique(keys, return_inverse=True)
+def _parties(frames: list[Frame | None], which: npt.NDArray[np.intp]) -> Parties:
+    """Return parties of frames that may occur more than once."""
     places: dict[Frame | None, int] = {}
-    place = [places.setdefault(frame_of(key), len(places)) for key in distinct.tolist()]
+    place = [places.setdefault(frame, len(places)) for frame in frames]
     return Parties(tuple(places), np.array(place, dtype=np.intp)[which])

@@ -1,0 +1,191 @@
+"""The workload: a fixed batch of small independent trainings, spread over threads.
+
+It measures the batch and interprets nothing. The trainings are the same whatever the client and
+the number of threads, down to the last bit of their losses.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from contention_lab import locks
+from contention_lab.autodiff.backend import Array
+from contention_lab.autodiff.clients import CLIENTS, connect
+from contention_lab.autodiff.clients.client import Client, unknown
+from contention_lab.autodiff.layers import MLP, initial_weights
+from contention_lab.autodiff.optimizers import OPTIMIZERS
+from contention_lab.autodiff.tensor import constant, parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What is trained, and how; `parse` makes one."""
+
+    client: str = "global-spinlock"
+    lock: str = ""  # the client's usual kind
+    trainings: int = 32
+    steps: int = 8
+    batch: int = 128  # rows that a model sees at each step
+    layers: tuple[int, ...] = (128, 256, 256, 10)  # widths: inputs, hidden layers, classes
+    optimizer: str = "sgd"
+    rate: float = 0.05  # of learning
+    seed: int = 0  # of data and initial weights
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadResult:
+    """What one run of the batch took and gave.
+
+    Attributes
+    ----------
+    wall_s, cpu_s : float
+        Wall time of the batch, and CPU time of the whole process during it, in seconds.
+    work : int
+        Number of trainings.
+    losses : tuple of float
+        Loss at the last step of each training.
+    """
+
+    wall_s: float
+    cpu_s: float
+    work: int
+    losses: tuple[float, ...]
+
+
+def defaults() -> dict[str, Any]:
+    """Return the parameters' names and default values, as TOML or JSON would hold them."""
+    return {**asdict(Parameters()), "layers": list(Parameters().layers)}
+
+
+def run(
+    parameters: Mapping[str, Any],
+    threads: int,
+    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> WorkloadResult:
+    """Train the batch on some threads, after a small warm-up, with BLAS on one thread.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Changes to `defaults`.
+    threads : int
+        Number of threads; each takes the next training that nobody has begun.
+    around : callable, optional
+        Returns a context manager that is entered just before the batch and left just after, in
+        which it can be recorded; what it takes itself is not counted.
+
+    Raises
+    ------
+    ValueError
+        For parameters as `parse`, or if `threads` is not a positive integer.
+    """
+    p = parse(parameters)
+    if not _whole(threads):
+        raise ValueError(f"threads must be a positive integer, not {threads!r}")
+    with threadpool_limits(1, "blas"), connect(p.client, p.lock or None) as client:
+        tasks = [Task.of(p, number) for number in range(p.trainings)]
+        tasks[0].train(client, steps=1)
+        with around():
+            wall_s, cpu_s = time.perf_counter(), time.process_time()
+            losses = _spread(lambda i: tasks[i].train(client, p.steps), p.trainings, threads)
+            wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
+    return WorkloadResult(wall_s, cpu_s, p.trainings, losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One training: data to learn, weights to start from, and how to move them."""
+
+    inputs: Array
+    labels: Array
+    weights: Sequence[Array]
+    optimizer: str
+    rate: float
+
+    @classmethod
+    def of(cls, p: Parameters, number: int) -> "Task":
+        """Make a training of the batch, with the labels that a random linear map would give."""
+        random = np.random.default_rng([p.seed, number])
+        inputs = random.standard_normal((p.batch, p.layers[0]), np.float32)
+        teacher = random.standard_normal((p.layers[0], p.layers[-1]), np.float32)
+        labels = (inputs @ teacher).argmax(axis=1)
+        return cls(inputs, labels, initial_weights(p.layers, random), p.optimizer, p.rate)
+
+    def train(self, client: Client, steps: int) -> float:
+        """Train a new model and return its loss at the last step."""
+        inputs = constant(self.inputs, client)
+        model = MLP(tuple(parameter(array, client) for array in self.weights))
+        optimizer = OPTIMIZERS[self.optimizer](self.rate)
+        for _ in range(steps):
+            loss = model(inputs).cross_entropy(self.labels)
+            model = MLP(tuple(optimizer.step(model.parameters, loss.backward())))
+        return float(loss)
+
+
+def _spread(work: Callable[[int], float], count: int, threads: int) -> tuple[float, ...]:
+    """Do ``work(0) ... work(count - 1)`` on threads; the first exception ends it and is raised."""
+    todo, results, errors = deque(range(count)), dict[int, float](), list[BaseException]()
+
+    def trainer() -> None:
+        try:
+            while todo:
+                number = todo.popleft()
+                results[number] = work(number)
+        except BaseException as error:
+            errors.append(error)
+            todo.clear()
+
+    pool = [threading.Thread(target=trainer, name=f"trainer {i}") for i in range(threads)]
+    try:
+        for thread in pool:
+            thread.start()
+        for thread in pool:
+            thread.join()
+    finally:
+        todo.clear()  # after Ctrl-C each thread ends with the training it is in
+    if errors:
+        raise errors[0]
+    return tuple(results[number] for number in range(count))
+
+
+def parse(given: Mapping[str, Any]) -> Parameters:
+    """Return the defaults, changed by `given`.
+
+    Raises
+    ------
+    ValueError
+        In one line, for an unknown key or name (with the nearest known) or an impossible value.
+    """
+    known = {"client": [*CLIENTS], "lock": ["", *locks.KINDS], "optimizer": [*OPTIMIZERS]}
+    for key, value in given.items():
+        if key not in defaults():
+            raise ValueError(unknown("parameter", key, defaults()))
+        if key in known:
+            if value not in known[key]:
+                raise ValueError(unknown(key, str(value), known[key]))
+            continue
+        test, wanted = _TESTS.get(key, (_whole, "a positive integer"))
+        if not test(value):
+            raise ValueError(f"parameter {key!r} must be {wanted}, not {value!r}")
+    return Parameters(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+
+
+def _whole(value: object, least: int = 1) -> bool:
+    return type(value) is int and value >= least
+
+
+_TESTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "layers": (
+        lambda v: isinstance(v, list | tuple) and len(v) > 1 and all(map(_whole, v)),
+        "a list of two or more positive integers",
+    ),
+    "rate": (lambda v: type(v) in (int, float) and 0 < v < float("inf"), "a positive number"),
+    "seed": (lambda v: _whole(v, 0), "an integer of 0 or more"),
+}

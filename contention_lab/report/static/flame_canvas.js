@@ -2,8 +2,9 @@
 // Rows that are scrolled away and nodes outside the zoom are never touched; nodes below half a
 // pixel are drawn as one run. Row 0, the whole, is at the top.
 
-const ROW = 22;
+const ROW_REM = 1.4; // height of a row, and with it of its text, in units of the page's text
 const SHADES = 5;
+const SHADE_STEP = 0.06;
 
 class FlameCanvas {
   constructor(box, canvas, spacer) {
@@ -25,8 +26,6 @@ class FlameCanvas {
     this.view = view;
     this.zoomed = 0;
     this.chosen = -1;
-    this.widths.clear();
-    this.recolour();
     this.box.scrollTop = 0;
     this.layOut();
   }
@@ -36,7 +35,7 @@ class FlameCanvas {
     const colour = (role) => style.getPropertyValue(`--${role}`).trim();
     const base = channels(colour(`flame-${this.view}`));
     const page = channels(colour("page"));
-    this.shades = Array.from({ length: SHADES }, (_, i) => mixed(base, page, i * 0.09));
+    this.shades = Array.from({ length: SHADES }, (_, i) => mixed(base, page, i * SHADE_STEP));
     this.dim = mixed(base, page, 0.72);
     this.lock = colour("flame-lock");
     this.lockInk = colour("on-flame-lock");
@@ -46,12 +45,16 @@ class FlameCanvas {
     this.hitColour = colour("accent");
     this.hitInk = colour("page");
     this.focus = colour("ink");
-    this.font = `12px ${style.getPropertyValue("--sans")}`;
+    const text = parseFloat(style.fontSize);
+    this.row = Math.round(text * ROW_REM);
+    this.font = `${Math.round(text * 0.8)}px ${style.getPropertyValue("--sans")}`;
   }
 
   layOut() {
     if (!this.tree) return;
-    const whole = this.tree.rows * ROW;
+    this.recolour();
+    this.widths.clear();
+    const whole = this.tree.rows * this.row;
     const height = Math.min(whole, Math.round(window.innerHeight * 0.66));
     this.box.style.height = `${height}px`;
     this.spacer.style.height = `${whole - height}px`;
@@ -77,15 +80,15 @@ class FlameCanvas {
     context.textBaseline = "middle";
     context.direction = "ltr";
     this.drawn = 0;
-    const first = Math.floor(this.box.scrollTop / ROW);
-    const last = Math.min(tree.rows - 1, Math.floor((this.box.scrollTop + this.height) / ROW));
+    const first = Math.floor(this.box.scrollTop / this.row);
+    const last = Math.min(tree.rows - 1, Math.floor((this.box.scrollTop + this.height) / this.row));
     for (let row = first; row <= last; row++) this.#drawRow(row);
   }
 
   #drawRow(row) {
     const { tree, scale, width } = this;
     const from = tree.start[this.zoomed];
-    const y = row * ROW - this.box.scrollTop;
+    const y = row * this.row - this.box.scrollTop;
     const end = tree.rowStart[row + 1];
     let place = tree.firstAfter(tree.rowStart[row], end, from);
     while (place < end) {
@@ -106,7 +109,7 @@ class FlameCanvas {
 
   #fill(x, width, y, colour) {
     this.context.fillStyle = colour;
-    this.context.fillRect(x, y, width, ROW - 1);
+    this.context.fillRect(x, y, width, this.row - 1);
     this.drawn++;
   }
 
@@ -123,12 +126,12 @@ class FlameCanvas {
     this.#fill(left, right - left - gap, y, colour);
     if (right - left > 26) {
       context.fillStyle = ink;
-      context.fillText(this.#fitted(name, right - left - 10), left + 5, y + ROW / 2);
+      context.fillText(this.#fitted(name, right - left - 10), left + 5, y + this.row / 2);
     }
     if (node === this.chosen) {
       context.strokeStyle = this.focus;
       context.lineWidth = 2;
-      context.strokeRect(left + 1, y + 1, Math.max(1, right - left - 3), ROW - 3);
+      context.strokeRect(left + 1, y + 1, Math.max(1, right - left - 3), this.row - 3);
     }
   }
 
@@ -146,7 +149,7 @@ class FlameCanvas {
   // The node under a point of the canvas, or -1.
   nodeAt(x, y) {
     if (!this.tree) return -1;
-    const row = Math.floor((y + this.box.scrollTop) / ROW);
+    const row = Math.floor((y + this.box.scrollTop) / this.row);
     return this.tree.at(row, this.tree.start[this.zoomed] + x / this.scale);
   }
 
@@ -169,10 +172,12 @@ class FlameCanvas {
 
   // Scroll so that the row of a node is visible.
   reveal(node) {
-    const top = this.tree.depth[node] * ROW;
+    const top = this.tree.depth[node] * this.row;
     const { scrollTop } = this.box;
     if (top < scrollTop) this.box.scrollTop = top;
-    else if (top + ROW > scrollTop + this.height) this.box.scrollTop = top + ROW - this.height;
+    else if (top + this.row > scrollTop + this.height) {
+      this.box.scrollTop = top + this.row - this.height;
+    }
   }
 }
 

@@ -92,6 +92,7 @@ cl_record_failed_try(cl_lock *lock, cl_thread *thread, cl_block *block)
     cl_wait_note_holder(lock, thread->epoch, &wait);
     wait.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
     wait.stack = cl_victim_stack(thread, &wait);
+    wait.holder_stack = cl_holder_stack(wait.holder, thread->frames, cl_session.stack_depth);
     cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
     cl_add(&thread->self_ns, cl_now() - now);
 }
@@ -138,6 +139,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     wait.waiters = atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_relaxed);
     if (detailed) {
         wait.stack = cl_victim_stack(thread, &wait);
+        wait.holder_stack = cl_holder_stack(wait.holder, thread->frames, cl_session.stack_depth);
         cl_add(&thread->self_ns, cl_now() - wait.start_ns);
     }
     thread->busy++;

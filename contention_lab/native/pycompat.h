@@ -62,10 +62,10 @@ typedef struct {
     _PyInterpreterFrame *frame;
 } cl_cursor;
 
+/* Of another thread only while we hold the GIL and it waits for it: its frames stand still. */
 static inline cl_cursor
-cl_cursor_begin(void)
+cl_cursor_begin_at(PyThreadState *tstate)
 {
-    PyThreadState *tstate = PyThreadState_Get();
     cl_cursor cursor;
 #  if PY_VERSION_HEX >= 0x030D0000
     cursor.frame = tstate->current_frame;
@@ -73,6 +73,12 @@ cl_cursor_begin(void)
     cursor.frame = tstate->cframe->current_frame;
 #  endif
     return cursor;
+}
+
+static inline cl_cursor
+cl_cursor_begin(void)
+{
+    return cl_cursor_begin_at(PyThreadState_Get());
 }
 
 /* Reads the next Python frame, innermost first; 0 at the end. Frames that belong to the C stack, or
@@ -142,10 +148,16 @@ typedef struct {
 } cl_cursor;
 
 static inline cl_cursor
+cl_cursor_begin_at(PyThreadState *tstate)
+{
+    cl_cursor cursor = {PyThreadState_GetFrame(tstate), NULL};
+    return cursor;
+}
+
+static inline cl_cursor
 cl_cursor_begin(void)
 {
-    cl_cursor cursor = {PyThreadState_GetFrame(PyThreadState_Get()), NULL};
-    return cursor;
+    return cl_cursor_begin_at(PyThreadState_Get());
 }
 
 static inline int

@@ -227,14 +227,14 @@ cl_site_capture(cl_frame_cache_entry *cache)
     return id;
 }
 
-/* This thread's whole stack, innermost first, at most `limit` frames; 0 if there is none or no room. */
+/* The stack the cursor stands on, innermost first, at most `limit` frames; 0 if there is none or no
+ * room. Ends the cursor. */
 static uint32_t
-cl_stack_capture(cl_frame_cache_entry *cache, uint32_t limit)
+cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t limit)
 {
     uint32_t frames[CL_MAX_DEPTH];
     uint32_t depth = 0, truncated = 0;
     uint64_t hash = 0x9E3779B97F4A7C15u;
-    cl_cursor cursor = cl_cursor_begin();
     cl_position position;
     while (cl_cursor_next(&cursor, &position)) {
         if (depth == limit) {
@@ -273,6 +273,13 @@ cl_stack_capture(cl_frame_cache_entry *cache, uint32_t limit)
         free(copy);
     }
     return id;
+}
+
+/* This thread's whole stack. */
+static uint32_t
+cl_stack_capture(cl_frame_cache_entry *cache, uint32_t limit)
+{
+    return cl_stack_capture_from(cl_cursor_begin(), cache, limit);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #  include <sys/syscall.h>
 #endif
 
+#include "holder_stack.h"
 #include "session.h"
 
 #if defined(__GLIBC__)
@@ -177,6 +178,7 @@ cl_thread_make(uint32_t epoch)
     prctl(PR_GET_NAME, (unsigned long)(uintptr_t)thread->name, 0, 0, 0);
 #endif
     cl_thread_take_name(thread);
+    cl_directory_add(thread->id);
     cl_thread *head = atomic_load_explicit(&cl_session.threads, memory_order_relaxed);
     do {
         thread->next = head;

@@ -138,6 +138,8 @@ WAIT: Final = np.dtype(
         ("kind", "u1"),
         ("flags", "<u2"),
         ("waiters", "<u4"),
+        ("holder_stack", "<u4"),
+        ("reserved", "<u4"),
     ]
 )
 HOLD: Final = np.dtype(

@@ -88,6 +88,10 @@ def test_a_wait_names_victim_culprit_and_their_places(kind: Any, path: Path) -> 
     if kind is SpinLock:
         assert wait["spins"] > 1000
         assert 0 < int(wait["spin_cpu_ns"]) <= 1.05 * int(wait["spin_ns"])
+    if sys.version_info < (3, 13) or sys._is_gil_enabled():  # what the culprit was executing
+        doing = [frame.function for frame in trace.stack(int(wait["holder_stack"]))]
+        assert doing[:2] == ["Condition.wait", "Event.wait"]
+        assert doing[2].endswith("culprit")
     (hold,) = trace.holds
     assert names[int(hold["thread"])] == "culprit"
     assert int(hold["start_ns"]) < int(wait["start_ns"])

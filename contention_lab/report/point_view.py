@@ -90,6 +90,8 @@ class PointView:
     label: str
     group: str
     """Runs of one variant are listed together."""
+    threads: int | None
+    """Threads the run was asked for, where it is a point of a sweep."""
     flames: Mapping[View, FlameNode]
     trees: Mapping[View, CallTree]
     locks: LockLines
@@ -103,7 +105,7 @@ class PointView:
         return self.flames["victim"].total_ns / 1e9
 
 
-def point_view(key: str, label: str, group: str, trace: Trace) -> PointView:
+def point_view(key: str, label: str, group: str, threads: int | None, trace: Trace) -> PointView:
     """Compute everything the page shows of a trace."""
     divided = blame(trace)
     flames = {kind.key: flame(trace, kind.key, divided) for kind in FLAME_KINDS}
@@ -111,6 +113,7 @@ def point_view(key: str, label: str, group: str, trace: Trace) -> PointView:
         key,
         label,
         group,
+        threads,
         flames,
         {view: call_tree(root, view) for view, root in flames.items()},
         lock_lines(lock_table(trace)),

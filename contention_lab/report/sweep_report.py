@@ -17,12 +17,18 @@ from contention_lab.report.flame_section import flame_data, groups, main_point
 from contention_lab.report.plot_pair import PlotPair, plot_pair
 from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
 from contention_lab.report.sweep_table import point_rows, thread_counts, variant_rows
-from contention_lab.report.thread_time_plot import Bar, columns_plot, rows_plot, used_states
+from contention_lab.report.thread_time_plot import (
+    Bar,
+    columns_plot,
+    rows_plot,
+    together,
+    used_states,
+)
 from contention_lab.report.time_plot import time_plot
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
@@ -48,7 +54,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
     views = _views(result, traces)
     current = main_point(views)
     variants = variant_rows(result)
-    bars = _bars(result)
+    bars = _bars(result, views)
     fits = [fit for fit in result.get("fits", ()) if fit["model"] == "usl"]
     verdict = result.get("verdict") or {}
     lines = list(verdict.get("lines") or [verdict.get("summary") or "No verdict was reached."])
@@ -96,17 +102,22 @@ def _views(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]) -
         said = f"{threads} thread{'' if threads == 1 else 's'}"
         label = f"{variant}, {said}" if several else said
         key = re.sub(r"[^A-Za-z0-9]+", "-", f"run-{order.get(variant, len(order))}-{threads}")
-        found.append(point_view(key, label, variant, traces[variant, threads]))
+        found.append(point_view(key, label, variant, threads, traces[variant, threads]))
     return found
 
 
-def _bars(result: Mapping[str, Any]) -> list[tuple[str, Bar]]:
-    """Thread time of every traced point, with its variant."""
-    return [
-        (point["variant"], Bar(str(point["threads"]), point["thread_s"]))
-        for point in sorted(result["points"], key=lambda point: point["threads"])
-        if point.get("thread_s")
-    ]
+def _bars(result: Mapping[str, Any], views: Sequence[PointView]) -> list[tuple[str, Bar]]:
+    """Thread time of every traced point, with its variant: of the trace, else of the result."""
+    traced = {(view.group, view.threads): view.bars for view in views}
+    found = []
+    for point in sorted(result["points"], key=lambda point: point["threads"]):
+        threads = traced.get((point["variant"], point["threads"]))
+        label = str(point["threads"])
+        if threads:
+            found.append((point["variant"], together(label, threads)))
+        elif point.get("thread_s"):
+            found.append((point["variant"], Bar(label, point["thread_s"])))
+    return found
 
 
 def _state_heading(variants: tuple[Any, ...], bars: list[tuple[str, Bar]]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.report.palette import STATES
-from contention_lab.report.thread_time_plot import Bar
+from contention_lab.report.thread_time_plot import Bar, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +23,7 @@ def thread_bars(threads: Sequence[ThreadTime]) -> tuple[Bar, ...]:
     if len(bars) <= MOST_THREADS:
         return tuple(bars)
     shown, rest = bars[: MOST_THREADS - 1], bars[MOST_THREADS - 1 :]
-    together = {state.key: sum(bar.seconds[state.key] for bar in rest) for state in STATES}
-    return (*shown, Bar(f"{len(rest)} more threads", together))
+    return (*shown, together(f"{len(rest)} more threads", rest))
 
 
 def _label(entry: ThreadTime) -> str:

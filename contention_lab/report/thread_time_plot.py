@@ -46,6 +46,12 @@ class Bar:
         return sum(self.seconds.get(state.key) or 0.0 for state in STATES)
 
 
+def together(label: str, bars: Sequence[Bar]) -> Bar:
+    """One bar with the sums of several."""
+    sums = {state.key: sum(bar.seconds.get(state.key) or 0.0 for bar in bars) for state in STATES}
+    return Bar(label, sums)
+
+
 def used_states(bars: Sequence[Bar]) -> tuple[State, ...]:
     """States to explain: the four of every lock wait, and the others where there is any."""
     return tuple(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 LOG_FROM_RATIO: Final = 6.0
 """Times that differ more than this are drawn on a logarithmic axis (and the axis says so)."""
+POOR_FIT: Final = 0.15
+"""A mean error above this is written at the fitted line itself."""
 RUNS_BESIDE_PX: Final = 7
 """Single runs are drawn this far to the right of their median, to be seen beside it."""
 _MARKERS: Final = "osD^vP*X"
@@ -128,7 +130,9 @@ def _one_variant(
         if fit["variant"] == curve.variant and fit["model"] == "usl":
             law = fitted_seconds(fit, fine)
             axes.plot(fine, law, color=paint("fit"), linewidth=1.6, dashes=(1.5, 2))
-            labels.append(LineLabel("USL fit", float(law[-1]), "fit"))
+            error = fit.get("mean_error") or 0.0
+            said = f"USL fit\nmisses by {error * 100:.0f} %" if error > POOR_FIT else "USL fit"
+            labels.append(LineLabel(said, float(law[-1]), "fit"))
     _measured_line(axes, curve, "measured", "o", 2.2)
     _value_texts(axes, curve)
     labels.append(LineLabel("measured", float(curve.median[-1]), "measured", bold=True))

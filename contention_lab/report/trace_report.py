@@ -49,7 +49,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         raise ValueError("trace_page needs at least one trace, and one diagnosis for each")
     names = [PurePath(trace.path).name or f"trace {i}" for i, trace in enumerate(traces, 1)]
     views = [
-        point_view(f"run-{index}", label, label, trace)
+        point_view(f"run-{index}", label, label, None, trace)
         for index, (label, trace) in enumerate(zip(names, traces, strict=True))
     ]
     current = main_point(views)

@@ -13,6 +13,7 @@ from typing import Any
 from contention_lab.trace import Trace, TraceBuilder, parse
 
 SITE = "/srv/project/autodiff/"
+CORES = 2
 THREADS = (1, 2, 4, 8, 16, 32)
 WALLS = (0.56, 0.42, 2.36, 12.7, 9.6, 6.6)
 CLIENTS = {
@@ -42,7 +43,12 @@ def flagship_trace(
         meta={
             "program": "train.py",
             "python": {"version": "3.11.7", "implementation": "CPython", "gil": True},
-            "machine": {"cores": 2, "system": "Linux", "release": "6.1", "processor": "Example"},
+            "machine": {
+                "cores": CORES,
+                "system": "Linux",
+                "release": "6.1",
+                "processor": "Example",
+            },
             "package_version": "0.1.0",
             "start_time": "2026-11-30T06:40:00+00:00",
         }
@@ -86,7 +92,8 @@ def flagship_trace(
         for step, line in (("MatMul.backward", 33), ("Relu.backward", 61))
     ]
     chance = random.Random(7)
-    ids = [builder.add_thread(f"worker-{n}", cpu_ns=50_000_000) for n in range(threads)]
+    ids = range(1, threads + 1)
+    cpu_ns = dict.fromkeys(ids, 0)
     moments = [(chance.randrange(200_000), thread, 0) for thread in ids]
     heapq.heapify(moments)
     free_at, holder, waiting = 0, 0, 0
@@ -100,12 +107,14 @@ def flagship_trace(
         got = max(asked, free_at)
         if got > asked:
             waited = got - asked
+            on_core = waited * min(CORES, threads) // threads if spinning else 0
+            cpu_ns[thread] += on_core
             gil = 20_000 if long else 5_000
             builder.add_wait(
                 lock, thread, asked, got + gil, stack=asks if long else operations[place],
                 holder=holder, holder_site=take, gil_ns=gil, waiters=waiting % threads,
-                spin_ns=waited if spinning else waited // 50,
-                park_ns=0 if spinning else waited - waited // 50,
+                spin_ns=waited if spinning else 0, park_ns=0 if spinning else waited,
+                spin_cpu_ns=on_core,
             )  # fmt: skip
             waiting += 1
         held = chance.randrange(1_500_000, 2_500_000) if long else chance.randrange(20_000, 60_000)
@@ -115,7 +124,11 @@ def flagship_trace(
             waiters=1, cpu_ns=held,
         )  # fmt: skip
         free_at, holder = got + held, thread
-        heapq.heappush(moments, (free_at + chance.randrange(100_000, 300_000), thread, turn + 1))
+        thought = chance.randrange(100_000, 300_000)
+        cpu_ns[thread] += held + thought
+        heapq.heappush(moments, (free_at + thought, thread, turn + 1))
+    for thread in ids:
+        builder.add_thread(f"worker-{thread - 1}", end_ns=free_at, cpu_ns=cpu_ns[thread])
     builder.add_counter(quiet, ids[0], acquires=40, hold_ns=900_000)
     builder.set_status(writer_cpu_ns=1_200_000, self_ns=90_000, bytes_written=48_000)
     return parse(builder.bytes(), f"/srv/project/run-{threads}.clt")
@@ -137,7 +150,7 @@ def sweep_result(variants: tuple[str, ...] = ("global-spinlock",)) -> dict[str, 
             "unit": "trainings",
         },
         "machine": {
-            "cores": 2, "processor": "Example CPU", "system": "Linux", "release": "6.1.0",
+            "cores": CORES, "processor": "Example CPU", "system": "Linux", "release": "6.1.0",
             "clock": "tsc", "blas": [{"library": "openblas", "version": "0.3.27", "threads": 1}],
             "load_before": {"load1": 0.1, "cpu_some_avg10": 0.0, "steal_share": 0.0},
             "load_during": {"load1": 6.2, "cpu_some_avg10": 40.0, "steal_share": 0.01},
@@ -208,7 +221,7 @@ def _point(variant: str, threads: int, wall: float) -> dict[str, Any]:
             "median": sorted(runs)[1], "low": min(runs), "high": max(runs), "runs": runs,
         },
         "traced_wall_s": round(wall * 1.02, 4),
-        "cpu_s": round(run + spin / threads * min(threads, 2), 3),
+        "cpu_s": round(run + spin / threads * min(threads, CORES), 3),
         "thread_s": {
             "run": run, "spin": spin, "park": lost * 0.97 - spin * 1.05 if spin < lost / 2 else 0.0,
             "gil": lost * 0.03, "coordination": 0.0,

@@ -143,7 +143,7 @@ def test_a_share_that_is_not_quite_all_is_not_called_all() -> None:
 
 
 def test_both_views_of_waiting_have_the_same_total() -> None:
-    view = point_view("run-1", "8 threads", "v", flagship_trace(8))
+    view = point_view("run-1", "8 threads", "v", 8, flagship_trace(8))
 
     assert view.flames["victim"].total_ns == view.flames["culprit"].total_ns
     assert view.waiting_s == pytest.approx(view.blocks.total_s)

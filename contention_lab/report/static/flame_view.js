@@ -72,8 +72,8 @@ class FlameView {
     this.graph.box.hidden = nothing;
     this.tooltip.hidden = true;
     this.tree = nothing ? null : this.#treeOf(data, `${this.point} ${view}`);
-    this.readout.textContent = "";
     if (this.tree) this.graph.show(this.tree, view);
+    this.readout.textContent = this.tree ? this.describe(0) : "";
     this.search();
   }
 

@@ -27,13 +27,10 @@ class Node:
 
     Attributes
     ----------
-    id : NodeId
-        What steps, tables and gradients call this node.
     parents : tuple of NodeId
         The tracked operands it was computed from; empty for a root, which is a parameter.
     order : int
-        Depth: 0 for a root, else one more than the deepest parent's, so that running a tape by
-        falling order comes to a node after all its uses.
+        Depth: 0 for a root, else one more than its deepest parent's.
     home : Any
         Where the client keeps the node, if that client has more than one place.
     """

@@ -5,22 +5,12 @@ It holds no lock and starts no thread: that is what clients differ in. Its three
 may let others in there, and a step may start a backward pass of its own.
 """
 
-from typing import NamedTuple
-
 from contention_lab.autodiff.graph import GraphError, Node, NodeId, Step
 from contention_lab.autodiff.memory import Memory
 from contention_lab.autodiff.tape import Gradients, Tape
 
 CROWDED = 1024
 """Number of nodes from which on `register` looks for dropped ones."""
-
-
-class TableSizes(NamedTuple):
-    """How much a server (or all servers of a client) remembers."""
-
-    nodes: int
-    steps: int
-    leaves: int
 
 
 class Server:
@@ -82,6 +72,6 @@ class Server:
         self._memory.nodes.update(other._memory.nodes)
         self._memory.leaves.update(other._memory.leaves)
 
-    def sizes(self) -> TableSizes:
+    def sizes(self) -> tuple[int, int, int]:
         """Return how many nodes, steps and leaves are remembered."""
-        return TableSizes(len(self._memory.nodes), len(self._steps), len(self._memory.leaves))
+        return len(self._memory.nodes), len(self._steps), len(self._memory.leaves)

@@ -7,8 +7,8 @@ the number of threads, down to the last bit of their losses.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,22 +41,12 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """What one run of the batch took and gave.
+    """What one run of the batch took and gave."""
 
-    Attributes
-    ----------
-    wall_s, cpu_s : float
-        Wall time of the batch, and CPU time of the whole process during it, in seconds.
-    work : int
-        Number of trainings.
-    losses : tuple of float
-        Loss at the last step of each training.
-    """
-
-    wall_s: float
-    cpu_s: float
-    work: int
-    losses: tuple[float, ...]
+    wall_s: float  # of the batch
+    cpu_s: float  # of the whole process during the batch
+    work: int  # trainings
+    losses: tuple[float, ...]  # at the last step of each training
 
 
 def defaults() -> dict[str, Any]:
@@ -81,10 +71,7 @@ def run(
         Returns a context manager that is entered just before the batch and left just after, in
         which it can be recorded; what it takes itself is not counted.
 
-    Raises
-    ------
-    ValueError
-        For parameters as `parse`, or if `threads` is not a positive integer.
+    Raises ValueError for parameters as `parse` does, and for threads that are no positive integer.
     """
     p = parse(parameters)
     if not _whole(threads):
@@ -135,17 +122,16 @@ def _spread(work: Callable[[int], float], count: int, threads: int) -> tuple[flo
 
     def trainer() -> None:
         try:
-            while todo:
-                number = todo.popleft()
+            for number in _taken(todo):
                 results[number] = work(number)
         except BaseException as error:
             errors.append(error)
             todo.clear()
 
     pool = [threading.Thread(target=trainer, name=f"trainer {i}") for i in range(threads)]
+    for thread in pool:
+        thread.start()
     try:
-        for thread in pool:
-            thread.start()
         for thread in pool:
             thread.join()
     finally:
@@ -155,13 +141,16 @@ def _spread(work: Callable[[int], float], count: int, threads: int) -> tuple[flo
     return tuple(results[number] for number in range(count))
 
 
+def _taken(todo: deque[int]) -> Iterator[int]:
+    with suppress(IndexError):  # another thread took the last one
+        while True:
+            yield todo.popleft()
+
+
 def parse(given: Mapping[str, Any]) -> Parameters:
     """Return the defaults, changed by `given`.
 
-    Raises
-    ------
-    ValueError
-        In one line, for an unknown key or name (with the nearest known) or an impossible value.
+    An unknown key or name (the nearest is told) or an impossible value is a one-line ValueError.
     """
     known = {"client": [*CLIENTS], "lock": ["", *locks.KINDS], "optimizer": [*OPTIMIZERS]}
     for key, value in given.items():
@@ -174,7 +163,8 @@ def parse(given: Mapping[str, Any]) -> Parameters:
         test, wanted = _TESTS.get(key, (_whole, "a positive integer"))
         if not test(value):
             raise ValueError(f"parameter {key!r} must be {wanted}, not {value!r}")
-    return Parameters(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+    changes: dict[str, Any] = {k: tuple(v) if k == "layers" else v for k, v in given.items()}
+    return Parameters(**changes)
 
 
 def _whole(value: object, least: int = 1) -> bool:

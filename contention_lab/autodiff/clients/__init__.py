@@ -31,15 +31,10 @@ def connect(name: str, lock: LockChoice | None = None) -> Client:
     Parameters
     ----------
     name : str
-        A key of `CLIENTS`.
+        A key of `CLIENTS`; ValueError for any other.
     lock : str or callable, optional
         The kind of lock that guards the server: a name in `contention_lab.locks.KINDS`, or a
-        function that makes a lock from its name. By default the client's usual kind.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or the client has no lock to choose.
+        function that makes a lock from its name. ValueError if the client has none to choose.
     """
     if name not in CLIENTS:
         raise ValueError(unknown("client", name, CLIENTS))

@@ -15,5 +15,5 @@ class AsyncBackend(GlobalLock):
     """The global lock, parking unless another kind is chosen, before a backend of streams."""
 
     def __init__(self, lock: LockChoice | None = None) -> None:
-        super().__init__(lock or "mutex")
+        super().__init__(lock)
         self.backend = Streams()

@@ -6,15 +6,12 @@ reply behind everybody else's messages.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from contention_lab.autodiff.clients.client import Client, LockChoice
 from contention_lab.autodiff.graph import Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
-from contention_lab.autodiff.worker import Worker
-
-Result = TypeVar("Result")
+from contention_lab.autodiff.worker import Result, Worker
 
 
 class Channel(Client):
@@ -24,11 +21,11 @@ class Channel(Client):
     registers and the backward passes it starts are therefore done on the spot.
     """
 
+    usual_lock = None
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:
-        if lock:
-            raise ValueError("client 'channel' has no lock to choose; leave it out")
+        super().__init__(lock)
         self._server = Server()
         self._worker = Worker("autodiff server")
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from contention_lab import locks
 from contention_lab.autodiff.backend import Backend
 from contention_lab.autodiff.graph import Node, Step
-from contention_lab.autodiff.server import Server, TableSizes
+from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
 
 LockFactory: TypeAlias = Callable[[str], locks.Lock]
@@ -22,31 +22,30 @@ LockChoice: TypeAlias = str | LockFactory
 """A name in `contention_lab.locks.KINDS`, or a factory."""
 
 
-def lock_factory(choice: LockChoice) -> LockFactory:
-    """Return the factory of a kind of lock; ValueError for an unknown name."""
-    if not isinstance(choice, str):
-        return choice
-    if choice not in locks.KINDS:
-        raise ValueError(unknown("lock", choice, locks.KINDS))
-    return locks.KINDS[choice]
-
-
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the line that says so, with the nearest of the known names, or all of them."""
-    near = difflib.get_close_matches(name, known := list(known), 1, 0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(known)
-    return f"{what} {name!r} is unknown; {hint}"
-
-
 class Client(ABC):
     """How threads share the autodiff server. Use it in a `with` statement, or close it.
 
-    `nested_backward` says whether a step may itself register steps and run a backward pass; if
-    not, its trying to is a `GraphError`. `backend` is where operations compute.
+    Attributes
+    ----------
+    usual_lock : str or None
+        The kind of lock it has if no other is chosen; None if it has none.
+    nested_backward : bool
+        Whether a step may register steps and run a backward pass; if not, trying is a `GraphError`.
+    backend : Backend
+        Where operations compute.
     """
 
+    usual_lock: str | None = "mutex"
     nested_backward: bool
-    backend: Backend = Backend()
+
+    def __init__(self, lock: LockChoice | None = None) -> None:
+        if lock and self.usual_lock is None:
+            raise ValueError(f"client {type(self).__name__} has no lock to choose; leave it out")
+        choice = lock or self.usual_lock or "mutex"
+        if isinstance(choice, str) and choice not in locks.KINDS:
+            raise ValueError(unknown("lock", choice, locks.KINDS))
+        self._make: LockFactory = locks.KINDS[choice] if isinstance(choice, str) else choice
+        self.backend = Backend()
 
     @abstractmethod
     def register(self, node: Node, step: Step, parents: Sequence[Node]) -> None:
@@ -62,13 +61,7 @@ class Client(ABC):
 
     @abstractmethod
     def servers(self) -> Sequence[Server]:
-        """Return the servers that the caller can reach."""
-
-    def table_sizes(self) -> TableSizes:
-        """Return how much those servers remember, in sum, at some moment of this call."""
-        return TableSizes(
-            *map(sum, zip((0, 0, 0), *[s.sizes() for s in self.servers()], strict=True))
-        )
+        """Return the servers that the caller can reach, to see how much they remember."""
 
     def close(self) -> None:
         """End what runs in the background. The client is of no more use."""
@@ -79,3 +72,10 @@ class Client(ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Return the line that says so, with the nearest of the known names, or all of them."""
+    near = difflib.get_close_matches(name, known := list(known), 1, 0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(known)
+    return f"{what} {name!r} is unknown; {hint}"

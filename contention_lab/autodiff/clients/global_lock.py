@@ -8,7 +8,7 @@ threads are seen waiting in `register`, and what they wait for is somebody else'
 from collections.abc import Sequence
 from threading import get_ident
 
-from contention_lab.autodiff.clients.client import Client, LockChoice, lock_factory
+from contention_lab.autodiff.clients.client import Client, LockChoice
 from contention_lab.autodiff.graph import GraphError, Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -22,8 +22,9 @@ class GlobalLock(Client):
 
     nested_backward = False
 
-    def __init__(self, lock: LockChoice) -> None:
-        self._lock = lock_factory(lock)("autodiff server")
+    def __init__(self, lock: LockChoice | None = None) -> None:
+        super().__init__(lock)
+        self._lock = self._make("autodiff server")
         self._server = Server()
         self._runner: int | None = None  # the thread in `backward`; it alone sees itself in here
 

@@ -4,12 +4,10 @@ The obvious first try. What it costs: waiters sleep instead of spinning, so thre
 backward passes still run one at a time; no number of cores makes the batch faster than their sum.
 """
 
-from contention_lab.autodiff.clients.client import LockChoice
 from contention_lab.autodiff.clients.global_lock import GlobalLock
 
 
 class GlobalMutex(GlobalLock):
     """The global lock, parking unless another kind is chosen."""
 
-    def __init__(self, lock: LockChoice | None = None) -> None:
-        super().__init__(lock or "mutex")
+    usual_lock = "mutex"

@@ -5,12 +5,10 @@ long. With more threads than cores a spinner takes the core from the very thread
 the batch becomes slower with every thread added.
 """
 
-from contention_lab.autodiff.clients.client import LockChoice
 from contention_lab.autodiff.clients.global_lock import GlobalLock
 
 
 class GlobalSpinlock(GlobalLock):
     """The global lock, spinning unless another kind is chosen."""
 
-    def __init__(self, lock: LockChoice | None = None) -> None:
-        super().__init__(lock or "spinlock")
+    usual_lock = "spinlock"

@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 
-from contention_lab.autodiff.clients.client import Client, LockChoice, lock_factory
+from contention_lab.autodiff.clients.client import Client, LockChoice, LockFactory
 from contention_lab.autodiff.graph import GraphError, Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -38,9 +38,8 @@ class Graph:
 class Locator:
     """Maps nodes to graphs: a node's `home` is its graph, and a merged graph points to its heir."""
 
-    def __init__(self, lock: LockChoice) -> None:
-        self._make = lock_factory(lock)
-        self._lock = self._make("autodiff locator")
+    def __init__(self, make: LockFactory) -> None:
+        self._make, self._lock = make, make("autodiff locator")
         self._made = 0
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
 
@@ -59,7 +58,7 @@ class Locator:
 
         Whoever is waiting for the lock of one of the others finds it merged, and looks again.
         """
-        heir = max(graphs, key=lambda graph: graph.server.sizes().nodes)
+        heir = max(graphs, key=lambda graph: graph.server.sizes())
         for graph in graphs:
             if graph is not heir:
                 heir.server.absorb(graph.server)
@@ -91,7 +90,8 @@ class GraphMutex(Client):
     nested_backward = True  # on younger graphs
 
     def __init__(self, lock: LockChoice | None = None) -> None:
-        self._locator = Locator(lock or "mutex")
+        super().__init__(lock)
+        self._locator = Locator(self._make)
         self._running = _Running()
 
     def register(self, node: Node, step: Step, parents: Sequence[Node]) -> None:

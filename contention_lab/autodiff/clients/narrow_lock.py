@@ -7,7 +7,7 @@ long one, and the clean-up, still under the lock, still walks everybody's leaves
 
 from collections.abc import Sequence
 
-from contention_lab.autodiff.clients.client import Client, LockChoice, lock_factory
+from contention_lab.autodiff.clients.client import Client, LockChoice
 from contention_lab.autodiff.graph import Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -19,7 +19,8 @@ class NarrowLock(Client):
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:
-        self._lock = lock_factory(lock or "mutex")("autodiff server")
+        super().__init__(lock)
+        self._lock = self._make("autodiff server")
         self._server = Server()
 
     def register(self, node: Node, step: Step, _parents: Sequence[Node]) -> None:

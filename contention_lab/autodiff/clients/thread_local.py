@@ -21,11 +21,11 @@ class _Mine(threading.local):
 class ThreadLocal(Client):
     """A server for each thread; the home of a node is the server of the thread that made it."""
 
+    usual_lock = None
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:
-        if lock:
-            raise ValueError("client 'thread-local' has no lock to choose; leave it out")
+        super().__init__(lock)
         self._mine = _Mine()
 
     def register(self, node: Node, step: Step, parents: Sequence[Node]) -> None:

@@ -14,6 +14,10 @@
 
 enum { CL_FREE = 0, CL_HELD = 1, CL_HELD_PARKED = 2 };
 enum { CL_KIND_MUTEX, CL_KIND_SPIN };
+enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK };
+
+/* Types that stand in for those of `threading` go by their names; others by their own (NULL). */
+static const char *const cl_label_text[] = {NULL, "threading.Lock", "threading.RLock"};
 
 typedef struct {
     PyObject_HEAD
@@ -27,6 +31,7 @@ typedef struct {
     _Atomic uint32_t gave_up;         /* some waiter timed out during this hold */
     uint32_t yield_after, park_after; /* SpinLock: rounds, UINT32_MAX never */
     uint8_t kind, backoff;
+    uint8_t label;                    /* what to call the type, see cl_label_text */
     int site_lasti;
     PyCodeObject *site_code;          /* what made the lock; owned, may be NULL */
     PyObject *name;                   /* str or NULL; owned */
@@ -64,8 +69,11 @@ cl_lock_register(void *object, uint32_t epoch)
         site = cl_frame_intern(lock->site_code, lock->site_lasti);
     }
     char *name = lock->name == NULL ? NULL : cl_utf8_copy(lock->name, &name_bytes);
-    const char *type = strrchr(Py_TYPE(lock)->tp_name, '.');
-    type = type == NULL ? Py_TYPE(lock)->tp_name : type + 1;
+    const char *type = cl_label_text[lock->label];
+    if (type == NULL) {
+        type = strrchr(Py_TYPE(lock)->tp_name, '.');
+        type = type == NULL ? Py_TYPE(lock)->tp_name : type + 1;
+    }
     cl_lock_info *old = NULL;
     pthread_mutex_lock(&cl_register_mutex);
     cl_lock_info *info = lock->info;

@@ -20,9 +20,12 @@ cl_lock_wait(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts)
     return cl_wait_parked(lock, deadline, timed, parts);
 }
 
+/* How much an attempt may take: nothing, a wait that signal handlers can end, or a wait that they cannot. */
+enum { CL_TRY, CL_INTERRUPTIBLE, CL_UNINTERRUPTED };
+
 /* Blocks without recording. 1 acquired, 0 timed out, -1 an exception (a signal handler's). */
 static int
-cl_lock_block(cl_lock *lock, uint64_t deadline)
+cl_lock_block(cl_lock *lock, int blocking, uint64_t deadline)
 {
     cl_wait_parts parts = {0};
     for (;;) {
@@ -32,7 +35,7 @@ cl_lock_block(cl_lock *lock, uint64_t deadline)
         if (result != CL_WAIT_SIGNAL) {
             return result == CL_WAIT_ACQUIRED;
         }
-        if (Py_MakePendingCalls() < 0) {
+        if (blocking == CL_INTERRUPTIBLE && Py_MakePendingCalls() < 0) {
             return -1;
         }
     }
@@ -129,7 +132,7 @@ cl_wait_publish(cl_thread *thread, const cl_wait_record *wait)
  * own: `busy` keeps this thread's state from being freed under us. */
 static int
 cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32_t site,
-                       uint64_t deadline)
+                       int blocking, uint64_t deadline)
 {
     int detailed = cl_session.level >= CL_LEVEL_PROFILE;
     cl_wait_record wait = {.start_ns = cl_now(), .lock = lock->id, .thread = thread->id,
@@ -162,7 +165,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
         if (result != CL_WAIT_SIGNAL) {
             break;
         }
-        if (Py_MakePendingCalls() < 0) {
+        if (blocking == CL_INTERRUPTIBLE && Py_MakePendingCalls() < 0) {
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
             wait.end_ns = cl_now();
             failed = 1;
@@ -192,19 +195,19 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     return failed ? -1 : wait.outcome == CL_ACQUIRED;
 }
 
-/* 1 acquired, 0 not, -1 an exception. */
+/* 1 acquired, 0 not, -1 an exception (only if CL_INTERRUPTIBLE). */
 static int
 cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
 {
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (epoch == 0) {
-        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, deadline) : 0;
+        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, blocking, deadline) : 0;
     }
     cl_thread *thread = cl_thread_get(epoch);
     cl_block *block = thread == NULL ? NULL
                                      : cl_block_get(thread, lock->id, lock, cl_lock_register);
     if (block == NULL) { /* no memory to record with: the program goes on */
-        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, deadline) : 0;
+        return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, blocking, deadline) : 0;
     }
     int detailed = cl_session.level >= CL_LEVEL_PROFILE;
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
@@ -221,7 +224,7 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
         cl_record_failed_try(lock, thread, block);
         return 0;
     }
-    return cl_lock_block_recorded(lock, thread, block, site, deadline);
+    return cl_lock_block_recorded(lock, thread, block, site, blocking, deadline);
 }
 
 static void

@@ -2,7 +2,7 @@
 #ifndef CL_LOCK_SLOTS_H
 #define CL_LOCK_SLOTS_H
 
-#include "lock_type.h"
+#include "rlock.h"
 
 #define CL_ACQUIRE_DOC \
     "acquire($self, /, blocking=True, timeout=-1)\n--\n\n" \
@@ -88,15 +88,71 @@ static PyType_Spec cl_spin_spec = {
     .slots = cl_spin_slots,
 };
 
+/* What `record` puts in the place of threading.Lock and threading.RLock: they look like these. */
+
+static PyMethodDef cl_rlock_methods[] = {
+    {"acquire", (PyCFunction)(void (*)(void))cl_rlock_acquire, METH_FASTCALL | METH_KEYWORDS,
+     CL_ACQUIRE_DOC},
+    {"release", cl_rlock_release, METH_NOARGS,
+     "release($self, /)\n--\n\nRelease the lock once; RuntimeError if the thread does not own it."},
+    {"__enter__", cl_rlock_enter, METH_NOARGS, "Acquire the lock; returns True."},
+    {"__exit__", (PyCFunction)(void (*)(void))cl_rlock_exit, METH_FASTCALL, "Release the lock."},
+    {"_is_owned", cl_rlock_is_owned, METH_NOARGS, "For threading.Condition."},
+    {"_recursion_count", cl_rlock_recursion_count, METH_NOARGS, "For internal use by reentrant code."},
+    {"_acquire_restore", cl_rlock_acquire_restore, METH_O, "For threading.Condition."},
+    {"_release_save", cl_rlock_release_save, METH_NOARGS, "For threading.Condition."},
+    {"_at_fork_reinit", cl_rlock_at_fork_reinit, METH_NOARGS,
+     "Make the lock free, in a forked child whose parent held it."},
+#if PY_VERSION_HEX >= 0x030E0000
+    {"locked", cl_lock_locked, METH_NOARGS, "Whether some thread owns the lock."},
+#endif
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot cl_plain_lock_slots[] = {
+    {Py_tp_doc, "A lock that a recording sees, in the place of threading.Lock."},
+    {Py_tp_new, cl_plain_lock_new},
+    {Py_tp_dealloc, cl_lock_dealloc},
+    {Py_tp_repr, cl_lock_repr},
+    {Py_tp_methods, cl_lock_methods},
+    {Py_tp_members, cl_lock_members},
+    {0, NULL},
+};
+
+static PyType_Slot cl_rlock_slots[] = {
+    {Py_tp_doc, "A re-entrant lock that a recording sees, in the place of threading.RLock."},
+    {Py_tp_new, cl_rlock_new},
+    {Py_tp_dealloc, cl_lock_dealloc},
+    {Py_tp_repr, cl_rlock_repr},
+    {Py_tp_methods, cl_rlock_methods},
+    {Py_tp_members, cl_lock_members},
+    {0, NULL},
+};
+
+static PyType_Spec cl_plain_lock_spec = {
+    .name = "_thread.lock",
+    .basicsize = sizeof(cl_lock),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = cl_plain_lock_slots,
+};
+
+static PyType_Spec cl_rlock_spec = {
+    .name = "_thread.RLock",
+    .basicsize = sizeof(cl_rlock),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = cl_rlock_slots,
+};
+
+/* Adds a type to the module under `name`. `make` is its vectorcall, NULL for none. */
 static int
-cl_lock_type_add(PyObject *module, PyType_Spec *spec, vectorcallfunc make)
+cl_lock_type_add(PyObject *module, const char *name, PyType_Spec *spec, vectorcallfunc make)
 {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     if (type == NULL) {
         return -1;
     }
     type->tp_vectorcall = make; /* not inherited: subclasses go through tp_new */
-    int result = PyModule_AddType(module, type);
+    int result = PyModule_AddObjectRef(module, name, (PyObject *)type);
     Py_DECREF((PyObject *)type);
     return result;
 }

@@ -20,11 +20,18 @@ cl_lock_init(cl_lock *lock, int kind, PyObject *name)
     lock->yield_after = UINT32_MAX;
     lock->park_after = UINT32_MAX;
     lock->name = Py_XNewRef(name == Py_None ? NULL : name);
+    /* The innermost frame of user code, or of all. */
     cl_cursor cursor = cl_cursor_begin();
     cl_position position;
-    if (cl_cursor_next(&cursor, &position)) {
-        lock->site_code = (PyCodeObject *)Py_NewRef((PyObject *)position.code);
-        lock->site_lasti = position.lasti;
+    while (cl_cursor_next(&cursor, &position)) {
+        int library = cl_code_is_library(position.code);
+        if (lock->site_code == NULL || !library) {
+            Py_XSETREF(lock->site_code, (PyCodeObject *)Py_NewRef((PyObject *)position.code));
+            lock->site_lasti = position.lasti;
+        }
+        if (!library) {
+            break;
+        }
     }
     cl_cursor_end(&cursor);
 }
@@ -142,6 +149,37 @@ done:
     return result;
 }
 
+/* The stand-in for threading.Lock takes no arguments. */
+static PyObject *
+cl_plain_lock_make(PyTypeObject *type, Py_ssize_t arguments)
+{
+    if (arguments != 0) {
+        PyErr_SetString(PyExc_TypeError, "lock() takes no arguments");
+        return NULL;
+    }
+    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+    if (lock != NULL) {
+        cl_lock_init(lock, CL_KIND_MUTEX, NULL);
+        lock->label = CL_LABEL_LOCK;
+    }
+    return (PyObject *)lock;
+}
+
+static PyObject *
+cl_plain_lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    return cl_plain_lock_make(type, PyTuple_GET_SIZE(args) + (kwargs == NULL ? 0 : PyDict_Size(kwargs)));
+}
+
+static PyObject *
+cl_plain_lock_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)args;
+    return cl_plain_lock_make((PyTypeObject *)type,
+                              PyVectorcall_NARGS(nargsf)
+                                  + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)));
+}
+
 static PyObject *
 cl_mutex_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -232,56 +270,62 @@ cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
     return 0;
 }
 
-/* 1, 0 or -1, as cl_lock_acquire(). A timeout of 0 is a try. */
+/* The arguments of acquire(blocking=True, timeout=-1). A timeout of 0 is a try. -1: an exception. */
 static int
-cl_lock_acquire_arguments(cl_lock *lock, PyObject *blocking_object, PyObject *timeout)
-{
-    int blocking = blocking_object == NULL ? 1 : PyObject_IsTrue(blocking_object);
-    if (blocking < 0) {
-        return -1;
-    }
-    uint64_t deadline = CL_FOREVER;
-    if (timeout != NULL) {
-        if (cl_deadline(timeout, blocking, &deadline) < 0) {
-            return -1;
-        }
-        if (deadline != CL_FOREVER && PyObject_IsTrue(timeout) == 0) {
-            blocking = 0;
-        }
-    }
-    return cl_lock_acquire(lock, blocking, deadline);
-}
-
-static PyObject *
-cl_lock_acquire_method(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+cl_lock_parse_acquire(PyObject *const *args, Py_ssize_t count, PyObject *kwnames, int *blocking,
+                      uint64_t *deadline)
 {
     PyObject *values[2] = {NULL, NULL};
-    static const char *const names[2] = {"blocking", "timeout"};
     Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     if (count + named > 2) {
         PyErr_Format(PyExc_TypeError, "acquire() takes at most 2 arguments (%zd given)", count + named);
-        return NULL;
+        return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         values[i] = args[i];
     }
     for (Py_ssize_t i = 0; i < named; i++) {
         PyObject *key = PyTuple_GET_ITEM(kwnames, i);
-        int which = PyUnicode_CompareWithASCIIString(key, names[0]) == 0   ? 0
-                    : PyUnicode_CompareWithASCIIString(key, names[1]) == 0 ? 1
-                                                                           : -1;
+        int which = PyUnicode_CompareWithASCIIString(key, "blocking") == 0  ? 0
+                    : PyUnicode_CompareWithASCIIString(key, "timeout") == 0 ? 1
+                                                                            : -1;
         if (which < 0) {
             PyErr_Format(PyExc_TypeError, "acquire() got an unexpected keyword argument '%U'", key);
-            return NULL;
+            return -1;
         }
         if (values[which] != NULL) {
             PyErr_Format(PyExc_TypeError, "argument for acquire() given by name ('%U') and position",
                          key);
-            return NULL;
+            return -1;
         }
         values[which] = args[count + i];
     }
-    int result = cl_lock_acquire_arguments((cl_lock *)object, values[0], values[1]);
+    int truth = values[0] == NULL ? 1 : PyObject_IsTrue(values[0]);
+    if (truth < 0) {
+        return -1;
+    }
+    *blocking = truth ? CL_INTERRUPTIBLE : CL_TRY;
+    *deadline = CL_FOREVER;
+    if (values[1] != NULL) {
+        if (cl_deadline(values[1], truth, deadline) < 0) {
+            return -1;
+        }
+        if (*deadline != CL_FOREVER && PyObject_IsTrue(values[1]) == 0) {
+            *blocking = CL_TRY;
+        }
+    }
+    return 0;
+}
+
+static PyObject *
+cl_lock_acquire_method(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    int blocking;
+    uint64_t deadline;
+    if (cl_lock_parse_acquire(args, count, kwnames, &blocking, &deadline) < 0) {
+        return NULL;
+    }
+    int result = cl_lock_acquire((cl_lock *)object, blocking, deadline);
     return result < 0 ? NULL : PyBool_FromLong(result);
 }
 
@@ -289,7 +333,7 @@ static PyObject *
 cl_lock_enter(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return cl_lock_acquire((cl_lock *)object, 1, CL_FOREVER) < 0 ? NULL : Py_NewRef(Py_True);
+    return cl_lock_acquire((cl_lock *)object, CL_INTERRUPTIBLE, CL_FOREVER) < 0 ? NULL : Py_NewRef(Py_True);
 }
 
 static PyObject *

@@ -58,6 +58,38 @@ core_stop(PyObject *module, PyObject *unused)
         "error", cl_writer.file.error);
 }
 
+/* Copies a tuple of str into an array of C strings; what was there before is kept (it may be in use). */
+static int
+core_take_prefixes(PyObject *tuple, char **prefix, int *count)
+{
+    *count = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple) && i < CL_PREFIXES; i++) {
+        uint32_t bytes;
+        char *copy = cl_utf8_copy(PyTuple_GET_ITEM(tuple, i), &bytes);
+        if (copy == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        prefix[(*count)++] = copy;
+    }
+    return 0;
+}
+
+static PyObject *
+core_set_library(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *prefixes, *exceptions;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &prefixes, &PyTuple_Type, &exceptions)) {
+        return NULL;
+    }
+    if (core_take_prefixes(prefixes, cl_library.prefix, &cl_library.prefixes) < 0
+        || core_take_prefixes(exceptions, cl_library.exception, &cl_library.exceptions) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 core_active(PyObject *module, PyObject *unused)
 {
@@ -99,6 +131,9 @@ static PyMethodDef core_methods[] = {
      "start(fd, level, stack_depth, ring_bytes, meta)\n--\n\n"
      "Start recording to a file descriptor, which the recorder then owns."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
+    {"set_library", core_set_library, METH_VARARGS,
+     "set_library(prefixes, exceptions)\n--\n\n"
+     "Which files are not the user's code. Call once, before anything is recorded."},
     {"active", core_active, METH_NOARGS, "active()\n--\n\nWhether a recording is active."},
     {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
     {"stack", core_stack, METH_NOARGS,
@@ -120,8 +155,10 @@ core_exec(PyObject *module)
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
     }
-    if (cl_lock_type_add(module, &cl_mutex_spec, cl_mutex_vectorcall) < 0
-        || cl_lock_type_add(module, &cl_spin_spec, cl_spin_vectorcall) < 0) {
+    if (cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
+        || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
+        || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
+        || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0) {
         return -1;
     }
     return PyModule_AddIntConstant(module, "MAX_STACK_DEPTH", CL_MAX_DEPTH);

@@ -10,6 +10,7 @@
 #define CL_STACKS_H
 
 #include "intern.h"
+#include "library.h"
 #include "pycompat.h"
 
 #define CL_MAX_DEPTH 128
@@ -19,12 +20,14 @@
 typedef struct {
     PyCodeObject *code;
     uint32_t first_line, qualname_bytes, filename_bytes;
+    int library; /* not the user's code: see library.h */
     char *text; /* qualname, then filename; UTF-8, not terminated */
 } cl_code_item;
 
 typedef struct {
     PyCodeObject *code;
     uint32_t code_id, lasti, line;
+    int library;
 } cl_frame_item;
 
 typedef struct {
@@ -37,6 +40,7 @@ typedef struct {
     PyCodeObject *code;
     int lasti;
     uint32_t id;
+    int library;
 } cl_frame_cache_entry;
 
 static cl_table cl_codes = {.item_bytes = sizeof(cl_code_item)};
@@ -154,6 +158,7 @@ cl_code_intern(PyCodeObject *code)
     key.qualname_bytes = qualname_bytes;
     key.filename_bytes = filename_bytes;
     key.text = text;
+    key.library = cl_is_library_file(text + qualname_bytes, filename_bytes);
     Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
     int inserted = 0;
     pthread_mutex_lock(&cl_intern_mutex);
@@ -183,6 +188,7 @@ cl_frame_intern(PyCodeObject *code, int lasti)
     if (key.code_id == 0) {
         return 0;
     }
+    key.library = ((const cl_code_item *)cl_table_item(&cl_codes, key.code_id))->library;
     int line = PyCode_Addr2Line(code, (int)key.lasti);
     key.line = (uint32_t)(line > 0 ? line : (int)code->co_firstlineno);
     pthread_mutex_lock(&cl_intern_mutex);
@@ -195,7 +201,7 @@ cl_frame_intern(PyCodeObject *code, int lasti)
 }
 
 static inline uint32_t
-cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti)
+cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti, int *library)
 {
     uintptr_t key = ((uintptr_t)code >> 5) + (uintptr_t)lasti / 2 * 7;
     cl_frame_cache_entry *entry = &cache[key % CL_FRAME_CACHE];
@@ -209,22 +215,30 @@ cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti)
         entry->code = code;
         entry->lasti = lasti;
         entry->id = id;
+        entry->library = ((const cl_frame_item *)cl_table_item(&cl_frames, id))->library;
     }
+    *library = entry->library;
     return entry->id;
 }
 
-/* The frame that is calling us, or 0. */
+/* The innermost frame of user code that is calling us; the innermost of all if none is; 0 without. */
 static inline uint32_t
 cl_site_capture(cl_frame_cache_entry *cache)
 {
     cl_cursor cursor = cl_cursor_begin();
     cl_position position;
-    uint32_t id = 0;
-    if (cl_cursor_next(&cursor, &position)) {
-        id = cl_frame_lookup(cache, position.code, position.lasti);
+    uint32_t first = 0;
+    while (cl_cursor_next(&cursor, &position)) {
+        int library = 0;
+        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
+        if (!library) {
+            cl_cursor_end(&cursor);
+            return id;
+        }
+        first = first != 0 ? first : id;
     }
     cl_cursor_end(&cursor);
-    return id;
+    return first;
 }
 
 /* The stack the cursor stands on, innermost first, at most `limit` frames; 0 if there is none or no
@@ -241,7 +255,8 @@ cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t li
             truncated = CL_STACK_TRUNCATED;
             break;
         }
-        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti);
+        int library;
+        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
         frames[depth++] = id;
         hash = (hash ^ id) * 0x100000001B3u;
         hash ^= hash >> 29;
@@ -273,6 +288,14 @@ cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t li
         free(copy);
     }
     return id;
+}
+
+/* Whether a code object belongs to a library. Pins it. */
+static int
+cl_code_is_library(PyCodeObject *code)
+{
+    uint32_t id = cl_code_intern(code);
+    return id != 0 && ((const cl_code_item *)cl_table_item(&cl_codes, id))->library;
 }
 
 /* This thread's whole stack. */

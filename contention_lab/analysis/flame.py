@@ -16,6 +16,7 @@ from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.blame import blame as blame_of
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
+from contention_lab.analysis.parties import culprit_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +75,8 @@ def flame(trace: Trace, view: View, blame: Blame | None = None) -> FlameNode:
         A trace.
     view
         `victim`: time waited for locks, by the waiter's stack. `culprit`: the same time, by lock
-        and then the stack of whoever held it (at its release). `spin`: time in spin loops, by the
+        and then the stack of whoever held it (while it held it if that was seen, else at its
+        release). `spin`: time in spin loops, by the
         waiter's stack. `hold`: time that recorded holds lasted, by the stack at the release (at
         level `profile`: only of holds that blocked somebody).
     blame
@@ -101,30 +103,28 @@ def _add_waits(trace: Trace, tree: _Branch, *, spinning: bool) -> None:
 
 
 def _add_holds(trace: Trace, tree: _Branch) -> None:
-    for (lock, stack, site), ns in _sums_of_holds(trace, hold_spans(trace).length_ns):
-        tree.add([*_steps(trace, stack, site), _lock_step(trace.lock(lock))], ns)
+    holds = trace.holds
+    site = np.where(holds["stack"] == 0, holds["site"], 0)
+    columns = holds["lock"], holds["stack"], site
+    for (lock, stack, site_id), ns in _sums(hold_spans(trace).length_ns, *columns):
+        tree.add([*_steps(trace, stack, site_id), _lock_step(trace.lock(lock))], ns)
 
 
 def _add_culprits(trace: Trace, tree: _Branch, blame: Blame) -> None:
-    held = blame.pairs[blame.pairs["hold"] >= 0]
-    blamed = np.bincount(held["hold"], weights=held["ns"], minlength=len(trace.holds))
-    for (lock, stack, site), ns in _sums_of_holds(trace, blamed):
-        tree.add([_lock_step(trace.lock(lock)), *_steps(trace, stack, site)], ns)
-    rest = blame.pairs[blame.pairs["hold"] < 0]
-    waits = trace.waits[rest["wait"]]
-    site_known = np.where(rest["hold"] == UNRECORDED, waits["holder_site"], 0)
-    for (lock, kind, site), ns in _sums(rest["ns"], waits["lock"], rest["hold"], site_known):
-        step = UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP
-        tree.add([_lock_step(trace.lock(lock)), *_steps(trace, 0, site), step], ns)
-
-
-def _sums_of_holds(
-    trace: Trace, weights: npt.NDArray[Any]
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield lock, stack and (where there is no stack) site of holds, with summed weights."""
-    holds = trace.holds
-    site = np.where(holds["stack"] == 0, holds["site"], 0)
-    return _sums(weights, holds["lock"], holds["stack"], site)
+    pairs = blame.pairs
+    stack, _ = culprit_stacks(trace, blame)
+    site = np.zeros(len(pairs), dtype=np.int64)
+    held = pairs["hold"] >= 0
+    site[held] = trace.holds["site"][pairs["hold"][held]]
+    lost = pairs["hold"] == UNRECORDED
+    site[lost] = trace.waits["holder_site"][pairs["wait"][lost]]
+    site[stack != 0] = 0
+    columns = trace.waits["lock"][pairs["wait"]], np.minimum(pairs["hold"], 0), stack, site
+    for (lock, kind, stack_id, site_id), ns in _sums(pairs["ns"], *columns):
+        steps = [_lock_step(trace.lock(lock)), *_steps(trace, stack_id, site_id)]
+        if kind < 0:
+            steps.append(UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP)
+        tree.add(steps, ns)
 
 
 def _sums(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.blame import UNRECORDED
+from contention_lab.analysis.blame import HAND_OFF, UNRECORDED
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.sites import is_user_code, user_frame
 
@@ -70,6 +70,45 @@ def culprits(trace: Trace, blame: Blame) -> Parties:
     which[held] = holding.which[pairs["hold"][held]]
     which[lost] = len(holding.frames) + named.which[pairs["wait"][lost]]
     return _parties(list(frames), which)
+
+
+def culprit_stacks(
+    trace: Trace, blame: Blame
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return, for each pair of a blame, a stack of whoever made others wait, 0 for none.
+
+    What the holder was executing when the wait began is the best there is; for a hold that came
+    later, what a wait that began during it saw; else the stack at the release.
+
+    Returns
+    -------
+    stacks
+        Stack ids.
+    running
+        Whether it is what the holder was executing, and not its release.
+    """
+    pairs = blame.pairs
+    waits = trace.waits[pairs["wait"]]
+    seen = waits["holder_stack"].astype(np.int64)
+    held = np.flatnonzero(pairs["hold"] >= 0)
+    holds = trace.holds[pairs["hold"][held]]
+    at_start = (holds["thread"] == waits["holder"][held]) & (
+        holds["start_ns"] <= waits["start_ns"][held]
+    )
+    seen[held[~at_start]] = 0
+    seen[pairs["hold"] == HAND_OFF] = 0
+    # Of several sights of one hold, the one that cost the most time stands for it.
+    sights = held[seen[held] != 0]
+    sights = sights[np.argsort(pairs["ns"][sights], kind="stable")]
+    of_hold = np.zeros(len(trace.holds), dtype=np.int64)
+    of_hold[pairs["hold"][sights]] = seen[sights]
+    later = held[seen[held] == 0]
+    seen[later] = of_hold[pairs["hold"][later]]
+    running = seen != 0
+    release = held[~running[held]]
+    stacks = seen
+    stacks[release] = trace.holds["stack"][pairs["hold"][release]]
+    return stacks, running
 
 
 def _holder(trace: Trace, site: int, stack: int) -> Frame | None:

@@ -131,6 +131,7 @@ class _Content:
 
     def __init__(self, *, newer: bool) -> None:
         self.problems: list[str] = []
+        self._left_out: dict[str, list[str]] = {}
         self._newer = newer
         self._tables = Tables()
         self._waits: list[Records] = []
@@ -159,7 +160,7 @@ class _Content:
             elif not self._newer:
                 raise MalformedError("is of no kind that this format knows")
         except MalformedError as error:
-            self.problems.append(f"{chunk.label} {error}; it is left out from there")
+            self._left_out.setdefault(f"{error}; it is left out from there", []).append(chunk.label)
 
     def trace(self, path: str, header: np.void) -> Trace:
         """Return the trace made of the header and the chunks."""
@@ -173,6 +174,9 @@ class _Content:
             checks.holds(thread, records)
         for records in self._counters:
             checks.counters(records)
+        for what, labels in self._left_out.items():
+            others = f" (and {len(labels) - 1} more likewise)" if len(labels) > 1 else ""
+            self.problems.append(f"{labels[0]} {what}{others}")
         for known in tables.threads.values():
             checks.event(known.start_ns)
             checks.event(known.end_ns)

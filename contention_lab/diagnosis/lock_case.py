@@ -1,0 +1,188 @@
+"""The facts about one lock that findings are judged by.
+
+Locks made at one place under one name are one case: a lock per object is one line of code. It
+states facts and compares them with nothing; `thresholds.py` and the findings do that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contention_lab.diagnosis.finding import AccusedLock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contention_lab.analysis import LockRow
+    from contention_lab.diagnosis.finding import Party
+    from contention_lab.trace import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is known of the whole program.
+
+    Attributes
+    ----------
+    wall_s
+        Length of the recording.
+    cpu_s
+        CPU time of the process.
+    work_cpu_s
+        Of it: without spinning for locks.
+    cores
+        Of the machine, None if the trace does not say.
+    """
+
+    wall_s: float
+    cpu_s: float
+    work_cpu_s: float
+    cores: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTimes:
+    """Recorded holds of a lock at one place.
+
+    Attributes
+    ----------
+    count
+        How many.
+    total_s
+        Together.
+    usual_s
+        The median.
+    """
+
+    count: int
+    total_s: float
+    usual_s: float
+
+    @property
+    def mean_s(self) -> float:
+        """The mean."""
+        return self.total_s / self.count
+
+
+@dataclass(frozen=True, slots=True)
+class LockCase:
+    """One lock, or all locks made at one place under one name.
+
+    Attributes
+    ----------
+    program
+        The program it belongs to.
+    lock
+        Its name, type and origin.
+    rows
+        Its rows of the lock table, one per instance.
+    users
+        Threads that used it.
+    user_wall_s
+        Wall time of these threads together.
+    waiters
+        Average number of threads waiting while any was; 0 if no wait was recorded.
+    waited_s
+        Wall time during which any thread waited, from recorded waits.
+    explained_share
+        Share of the waiting during which a hold is known; 1 if no wait was recorded at all.
+    victims, culprits
+        Places that waited, and that held while others waited; the most first.
+    holds
+        Recorded holds by culprit's site.
+    """
+
+    program: Program
+    lock: AccusedLock
+    rows: tuple[LockRow, ...]
+    users: int
+    user_wall_s: float
+    waiters: float
+    waited_s: float
+    explained_share: float
+    victims: tuple[Party, ...]
+    culprits: tuple[Party, ...]
+    holds: Mapping[Frame | None, HoldTimes]
+
+    def total(self, name: str) -> float:
+        """Return the sum over the instances of a field of `LockRow`."""
+        return float(sum(getattr(row, name) for row in self.rows))
+
+    @property
+    def explained_s(self) -> float:
+        """Waiting, of all threads together, during which a hold is known."""
+        return self.total("wait_s") * self.explained_share
+
+    @property
+    def wait_share(self) -> float:
+        """Share of its users' time that they waited while a hold is known."""
+        return self.explained_s / self.user_wall_s if self.user_wall_s else 0.0
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the wall time that the busiest instance was held."""
+        return max((row.utilisation for row in self.rows), default=0.0)
+
+    @property
+    def gil_in_holds(self) -> float:
+        """Share of the hold time that new holders spent waiting for the GIL."""
+        hold_s = self.total("hold_s")
+        return min(1.0, self.total("gil_s") / hold_s) if hold_s else 0.0
+
+    @property
+    def spin_of_cpu(self) -> float:
+        """Share of the process's CPU time burnt in the lock's spin loops."""
+        return self.total("spin_cpu_s") / self.program.cpu_s if self.program.cpu_s else 0.0
+
+    @property
+    def spinners(self) -> float:
+        """Average number of threads in the lock's spin loops while any thread waited."""
+        return self.total("spin_s") / self.waited_s if self.waited_s else 0.0
+
+    @property
+    def usual_hold_s(self) -> float:
+        """How long the recorded holds would have taken had each lasted the usual time."""
+        return sum(hold.count * min(hold.usual_s, hold.mean_s) for hold in self.holds.values())
+
+    @property
+    def recorded_hold_s(self) -> float:
+        """How long the recorded holds took."""
+        return sum(hold.total_s for hold in self.holds.values())
+
+    @property
+    def stretch(self) -> float:
+        """How many times as long as usual recorded holds lasted; 1 if that is not known."""
+        return self.recorded_hold_s / self.usual_hold_s if self.usual_hold_s else 1.0
+
+    @property
+    def idle_share(self) -> float:
+        """Share of the machine that did no work for the program; 1 without a core count.
+
+        Spinning is no work. However many threads wait, the program cannot use more than this.
+        """
+        capacity_s = self.program.wall_s * (self.program.cores or 0)
+        if not capacity_s:
+            return 1.0
+        return max(0.0, 1.0 - self.program.work_cpu_s / capacity_s)
+
+    def evidence(self) -> dict[str, float | int | None]:
+        """Return the figures that every finding about a lock states."""
+        whole = ("acquires", "contended", "timed_out", "failed_tries", "open_waits")
+        seconds = ("wait_s", "spin_s", "spin_cpu_s", "park_s", "gil_s", "hold_s")
+        return {
+            **{name: self.total(name) for name in seconds},
+            **{name: int(self.total(name)) for name in (*whole, "missing_waits")},
+            "utilisation": self.utilisation,
+            "users": self.users,
+            "wait_share": self.wait_share,
+            "hand_off_s": self.total("wait_s") - self.explained_s,
+            "average_waiters": self.waiters,
+            "longest_wait_s": max((row.wait_max_s for row in self.rows), default=0.0),
+            "longest_hold_s": max((row.hold_max_s for row in self.rows), default=0.0),
+        }
+
+
+def accused(row: LockRow, instances: int) -> AccusedLock:
+    """Return the lock of a row, as one of several."""
+    return AccusedLock(row.lock.label, row.lock.type, row.lock.site, instances)

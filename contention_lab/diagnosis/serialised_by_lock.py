@@ -1,0 +1,100 @@
+"""Finding `serialised-by-lock`: threads take turns at a lock for much of their time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.spin_collapse import stretched_share
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+    MOST_GIL_IN_HOLDS,
+)
+from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent, place
+
+if TYPE_CHECKING:
+    from contention_lab.diagnosis.lock_case import LockCase
+
+KIND: Final = "serialised-by-lock"
+
+
+def find(case: LockCase) -> Finding | None:
+    """Return the finding if it is true of a lock.
+
+    It is true if the threads that use the lock spend a tenth of their time or more waiting for it
+    while another is known to hold it, and the holders are not themselves held up by the GIL for
+    most of the time. Waiting while nobody holds the lock (hand-off) does not count: the lock was
+    free, and it was something else that kept the waiter from taking it.
+
+    Severity is that share of time, but not more than the machine has left to give: threads beyond
+    the cores would wait for a CPU if they did not wait for the lock. What a collapse of spinning
+    explains (see `spin_collapse`) is taken off, since parking would remove it.
+    """
+    if case.total("wait_s") < LEAST_WAIT_S or case.wait_share < LEAST_WAIT_SHARE:
+        return None
+    if case.gil_in_holds > MOST_GIL_IN_HOLDS:
+        return None
+    severity = min(case.wait_share, case.idle_share, LARGEST_SEVERITY)
+    severity *= 1.0 - stretched_share(case)
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=summary(case),
+        lock=case.lock,
+        victims=case.victims,
+        culprits=case.culprits,
+        evidence=case.evidence(),
+        remedies=remedies(case, severity),
+    )
+
+
+def summary(case: LockCase) -> str:
+    """Return the finding as a sentence."""
+    share = percent(case.total("wait_s") / case.user_wall_s)
+    lock = lock_and_origin(case.lock)
+    if not case.culprits:
+        return (
+            f"{case.users} threads spend {share} of their time waiting for {lock}; "
+            "who holds it was not recorded: record at level profile."
+        )
+    culprit = case.culprits[0]
+    held = case.holds.get(culprit.site)
+    each = f", {duration(held.usual_s)} at a time" if held else ""
+    return (
+        f"{waiting_threads(case)} wait in {names(case.victims, most=2)} "
+        f"while {place(culprit.site)} holds {lock}{each}: "
+        f"{share} of their time is spent waiting for it, "
+        f"{percent(culprit.share)} of that for this code."
+    )
+
+
+def waiting_threads(case: LockCase) -> str:
+    """Return how many threads wait on average while any does: `7 of 8 threads`."""
+    waiting = min(max(1, round(case.waiters)), max(1, case.users - 1))
+    return f"{waiting} of {case.users} threads"
+
+
+def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:
+    """Return what lifts the serial share; a cheaper lock does not."""
+    high = 1.0 / (1.0 - severity)
+    code = names(case.culprits, most=1)
+    return (
+        Remedy(
+            "narrow",
+            f"Move work in {code} out of the locked region, so that the lock covers only what "
+            "must not run twice at a time.",
+            None,
+            1.0,
+            high,
+        ),
+        Remedy(
+            "shard",
+            f"Give each independent part its own `{case.lock.name}`; then beware of taking two "
+            "of them in different orders, and of code that re-enters while it holds one.",
+            None,
+            1.0,
+            high,
+        ),
+    )

@@ -1,0 +1,102 @@
+"""Finding `spin-collapse`: waiters that spin take the CPU from the thread they wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_SPIN_OF_CPU,
+    LEAST_STRETCH,
+    LEAST_SURPLUS_THREADS,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+)
+from contention_lab.diagnosis.wording import duration, lock_and_origin, number, percent, place
+
+if TYPE_CHECKING:
+    from contention_lab.diagnosis.lock_case import LockCase
+
+KIND: Final = "spin-collapse"
+
+
+def find(case: LockCase) -> Finding | None:
+    """Return the finding if it is true of a lock.
+
+    It is true if all of these are:
+
+    - threads wait for the lock for a tenth of their time or more;
+    - they burn a large share of the process's CPU time spinning;
+    - more threads want a CPU than there are cores: those that spin, and the one that holds;
+    - holds last longer on average than usual at the same place, as they do when the holder is
+      put off the CPU in the middle.
+
+    With a CPU for every spinner none is said: then spinning wastes energy, but it is the holds
+    that threads wait for. Nor is it if the trace does not say how many cores there are.
+
+    Severity is the share of the wall time by which holds lasted longer than usual.
+    """
+    share = stretched_share(case)
+    if share <= 0.0:
+        return None
+    evidence = case.evidence() | {
+        "spin_of_cpu": case.spin_of_cpu,
+        "average_spinners": case.spinners,
+        "cores": case.program.cores,
+        "stretch": case.stretch,
+        "stretched_hold_s": case.recorded_hold_s - case.usual_hold_s,
+    }
+    return Finding(
+        kind=KIND,
+        severity=share,
+        summary=summary(case),
+        lock=case.lock,
+        victims=case.victims,
+        culprits=case.culprits,
+        evidence=evidence,
+        remedies=(_park(share),),
+    )
+
+
+def stretched_share(case: LockCase) -> float:
+    """Return the share of the wall time that spinners cost the holder; 0 without a collapse."""
+    collapsed = (
+        case.total("wait_s") >= LEAST_WAIT_S
+        and case.wait_share >= LEAST_WAIT_SHARE
+        and case.spin_of_cpu >= LEAST_SPIN_OF_CPU
+        and case.program.cores is not None
+        and case.spinners + 1.0 >= case.program.cores + LEAST_SURPLUS_THREADS
+        and case.stretch >= LEAST_STRETCH
+    )
+    if not collapsed or not case.program.wall_s:
+        return 0.0
+    stretched_s = case.recorded_hold_s - case.usual_hold_s
+    return min(stretched_s / len(case.rows) / case.program.wall_s, LARGEST_SEVERITY)
+
+
+def summary(case: LockCase) -> str:
+    """Return the finding as a sentence."""
+    culprit = case.culprits[0]
+    held = case.holds[culprit.site]
+    spinning = min(max(1, round(case.spinners)), max(1, case.users - 1))
+    return (
+        f"{spinning} of {case.users} threads spin while {place(culprit.site)} holds "
+        f"{lock_and_origin(case.lock)}, {duration(held.mean_s)} at a time; "
+        f"half of its holds take under {duration(held.usual_s)}, but the spinners burn "
+        f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} cores and keep "
+        f"the holder from running."
+    )
+
+
+def _park(share: float) -> Remedy:
+    high = 1.0 / (1.0 - share)
+    return Remedy(
+        "park",
+        "Use a lock that parks its waiters (`Mutex`): that gives the CPU back to the holder, up "
+        f"to {number(high)} times faster here. It does not let two threads hold it at once: what "
+        "is serial stays serial.",
+        None,
+        1.0,
+        high,
+    )

@@ -1,0 +1,47 @@
+"""Every number that decides whether something is said, with its reason.
+
+A wrong accusation is worse than silence, so each is set where a program of the other kind does not
+come near it. None depends on the speed of a machine.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LEAST_WAIT_S: Final = 0.001
+"""Waiting, in seconds, below which nothing is concluded. A millisecond is about one scheduler
+delay on a busy machine: a single one can make up most of a very short recording."""
+
+LEAST_WAIT_SHARE: Final = 0.10
+"""Share of the time of a lock's users that they must have waited for recorded holds of it. Below
+it, removing the lock altogether could not make the program a ninth faster; between 1 % and 10 %
+lie programs that share a queue or a cache and are fine."""
+
+MOST_GIL_IN_HOLDS: Final = 0.5
+"""Share of the hold time that new holders spent waiting for the GIL. Above it the lock is held
+mainly because the GIL is not to be had: waiting for it is waiting for the GIL in disguise."""
+
+LEAST_SPIN_OF_CPU: Final = 0.3
+"""Share of the process's CPU time that waiters burn in spin loops, for them to be able to take
+the CPU from anybody. Locks that spin briefly before they park stay under a tenth."""
+
+LEAST_SURPLUS_THREADS: Final = 0.25
+"""By how much the average number of threads that spin, and the one that holds, must exceed the
+number of cores. Up to the number of cores spinners use CPUs nobody else of the program wants;
+the margin covers waits that begin or end between two samples of the average."""
+
+LEAST_STRETCH: Final = 1.5
+"""How many times as long as usual (the median at the same place) holds must last on average.
+Holds that do the same work vary by a few percent alone on a core; one that is preempted for a
+scheduler slice (3 ms and more) among holds of a millisecond exceeds it many times."""
+
+LEAST_GROWTH: Final = 2.0
+"""Across a sweep: how many times the hold time of the same work must grow from the fewest threads
+to the most to say that waiters slow the holder. Sharing caches and memory costs less."""
+
+LARGEST_SEVERITY: Final = 0.99
+"""A lock cannot be said to cost all of a program's time; also keeps bounds on gains finite."""
+
+CASES: Final = 8
+"""Locks (by creation site) examined in detail, the most waited for first; the next one cannot
+account for more than a ninth of the waiting."""

@@ -1,0 +1,69 @@
+"""`diagnose`: from a trace to a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from contention_lab.diagnosis import healthy
+from contention_lab.diagnosis.case_file import CaseFile
+from contention_lab.diagnosis.finding import HEALTHY, Diagnosis
+from contention_lab.diagnosis.registry import LOCK_FINDINGS
+
+if TYPE_CHECKING:
+    from contention_lab.trace import Trace
+
+
+def diagnose(trace: Trace) -> Diagnosis:
+    """Return what limits the recorded program.
+
+    Parameters
+    ----------
+    trace
+        A trace; a damaged one is diagnosed as far as it could be read.
+
+    Returns
+    -------
+    Diagnosis
+        The same for the same trace.
+    """
+    file = CaseFile(trace)
+    found = [finding for case in file.cases for find in LOCK_FINDINGS if (finding := find(case))]
+    found.sort(key=lambda finding: -finding.severity)
+    return Diagnosis(
+        verdict=found[0].kind if found else HEALTHY,
+        summary=found[0].summary if found else healthy.summary(file),
+        findings=tuple(found),
+        totals=totals(file),
+        python=_mapping(trace.meta.get("python")),
+        machine=_mapping(trace.meta.get("machine")),
+        problems=trace.problems,
+    )
+
+
+def totals(file: CaseFile) -> dict[str, float | int | None]:
+    """Return sums over the program, times in seconds.
+
+    `gil_share` is None: how long the GIL was held is not recorded. `gil_wait_s` is the waiting
+    for it after waits for locks.
+    """
+    status = file.trace.status
+
+    def stated(*names: str) -> int:
+        return 0 if status is None else sum(int(status[name]) for name in names)
+
+    return {
+        "wall_s": file.program.wall_s,
+        "cpu_s": file.program.cpu_s,
+        "threads": len(file.times),
+        "lock_wait_s": sum(row.wait_s for row in file.rows),
+        "spin_s": sum(row.spin_s for row in file.rows),
+        "gil_share": None,
+        "gil_wait_s": sum(row.gil_s for row in file.rows),
+        "coordination_wait_s": sum(time.coordination_s for time in file.times),
+        "dropped": stated("dropped_waits", "dropped_holds"),
+        "overhead_s": stated("self_ns", "writer_cpu_ns") / 1e9,
+    }
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,64 @@
+"""How figures and places are written in sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contention_lab.diagnosis.finding import AccusedLock, Party
+    from contention_lab.trace import Frame
+
+
+def duration(seconds: float) -> str:
+    """Write a time with two or three digits: `31 ms`, `6.1 s`, `480 ns`."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if abs(seconds) >= size * 0.9995:
+            return f"{number(seconds / size)} {unit}"
+    return f"{seconds * 1e9:.0f} ns" if seconds else "0 s"
+
+
+def number(value: float) -> str:
+    """Write a number with two digits, or all digits before the point: `0.28`, `6.1`, `754`."""
+    if not value or not math.isfinite(value):
+        return "0" if not value else str(value)
+    places = max(0, 1 - math.floor(math.log10(abs(value)) + 1e-9))
+    return f"{value:.{places}f}"
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 in percent: `93 %`, `0.4 %`."""
+    value = 100.0 * share
+    return f"{value:.0f} %" if value >= 9.5 or not value else f"{number(value)} %"
+
+
+def place(frame: Frame | None) -> str:
+    """Write a place in the program: `` `Server.backward` (server.py:40) ``."""
+    return "code outside the program" if frame is None else f"`{name(frame)}` ({frame.place})"
+
+
+def name(frame: Frame) -> str:
+    """Write the name of a function, without what it is nested in: `worker`, `Server.backward`."""
+    return frame.function.rsplit("<locals>.", 1)[-1]
+
+
+def lock_and_origin(lock: AccusedLock) -> str:
+    """Write a lock: `` `autodiff server` (SpinLock, made at server.py:31) ``."""
+    origin = f", made at {lock.site.place}" if lock.site else ""
+    many = f", {lock.instances} of them" if lock.instances > 1 else ""
+    return f"`{lock.name}` ({lock.type or 'lock'}{origin}{many})"
+
+
+def names(parties: Sequence[Party], *, most: int = 3) -> str:
+    """Write the functions of parties, each once: `` `register` and `backward` ``."""
+    found = dict.fromkeys(f"`{name(party.site)}`" for party in parties if party.site is not None)
+    return enumeration(list(found)[:most]) or "code outside the program"
+
+
+def enumeration(items: Sequence[str]) -> str:
+    """Write a list: `a`, `a and b`, `a, b and c`."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"

@@ -6,6 +6,7 @@ are added up as "others". Every cell has its seconds, its share of all waiting a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -67,7 +68,7 @@ def block_table(matrix: BlockMatrix) -> BlockTable:
     largest = float(seconds.max())
 
     def cell(value: float) -> Cell:
-        return Cell(value, value / total, int(np.ceil((SHADES - 1) * value / largest)))
+        return Cell(value, value / total, shade(value / largest))
 
     return BlockTable(
         rows,
@@ -77,6 +78,11 @@ def block_table(matrix: BlockMatrix) -> BlockTable:
         tuple(Cell(float(v), float(v) / total, 0) for v in seconds.sum(axis=0)),
         total,
     )
+
+
+def shade(part: float) -> int:
+    """Step of shade for a part of the largest cell: 0 only for nothing at all."""
+    return min(SHADES - 1, math.ceil((SHADES - 1) * part))
 
 
 def _largest(seconds: np.ndarray, sites: Sequence[Site]) -> tuple[tuple[Site, ...], np.ndarray]:

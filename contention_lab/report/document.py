@@ -15,7 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from contention_lab.report import quantity
 from contention_lab.report.lock_lines import lock_site, lock_title
@@ -61,6 +61,18 @@ def render(template: str, data: Mapping[str, Any], context: Mapping[str, Any]) -
     )
 
 
+def prose(text: str) -> Markup:
+    """A sentence in which `names` between backticks are set as code."""
+    parts = visible(text).split("`")
+    if len(parts) % 2 == 0:  # a backtick that closes nothing
+        return escape(visible(text))
+    marked = (
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
+    )
+    return Markup("").join(marked)
+
+
 def policy(style: str, script: str) -> str:
     """The content security policy of a page with this style and this script."""
     return (
@@ -104,9 +116,11 @@ def _environment() -> Environment:
         "seconds": quantity.seconds,
         "share": quantity.share,
         "count": quantity.count,
+        "counted": quantity.counted,
         "size": quantity.size,
         "times": quantity.times,
         "name": name,
+        "prose": prose,
         "short_path": short_path,
         "lock_title": lock_title,
         "lock_site": lock_site,

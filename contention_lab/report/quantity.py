@@ -56,9 +56,14 @@ def share(value: float | None) -> str:
     return f"{percent:.{digits}f}{_THIN}%"
 
 
-def count(value: int | None) -> str:
-    """A whole number with thousands separated."""
-    return ABSENT if value is None else f"{value:,}"
+def count(value: float | None) -> str:
+    """A whole number (a median of counts may need rounding) with thousands separated."""
+    return ABSENT if value is None else f"{round(value):,}"
+
+
+def counted(value: int, noun: str) -> str:
+    """A number of things: "1 lock", "12 locks"."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def size(value: int | None) -> str:

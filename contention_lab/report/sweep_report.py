@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from contention_lab.trace import Trace
+
+
+MISSING_SHOWN: Final = 4
+"""Missing runs that are named at the top of the page."""
 
 
 def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]) -> str:
@@ -173,11 +177,19 @@ def _facts(result: Mapping[str, Any], runs: list[int]) -> list[str]:
 
 
 def _warnings(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]) -> list[str]:
-    found = conditions.load_warnings(result["machine"])
-    missing = list(result.get("missing") or ())
+    machine = result["machine"]
+    found = list(machine.get("warnings") or conditions.load_warnings(machine))
+    found.extend(
+        f"{seen['variant']} is {seen['shape']}; the scenario expects {seen['expected_shape']}."
+        for seen in result.get("observed") or ()
+        if seen.get("as_expected") is False
+    )
+    missing = [str(line) for line in result.get("missing") or ()]
     if not result.get("complete", True) or missing:
-        number = f"{len(missing)} of its points are" if missing else "points are"
-        found.append(f"This sweep was not finished: {number} missing.")
+        found.append("This sweep is not complete; its figures are those of the runs that ended.")
+    found += missing[:MISSING_SHOWN]
+    if len(missing) > MISSING_SHOWN:
+        found.append(f"{len(missing) - MISSING_SHOWN} more runs are missing.")
     found.extend(_traceless(result, traces))
     return found
 

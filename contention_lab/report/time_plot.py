@@ -7,6 +7,7 @@ ideal. It draws what the result says and computes only the ideal and the bound's
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -183,12 +184,12 @@ def _value_texts(axes: Axes, curve: Curve) -> None:
     """Write the time at the first, the best, the worst and the last point."""
     told = {0, len(curve.threads) - 1, int(curve.median.argmin()), int(curve.median.argmax())}
     for index in sorted(told):
-        low_side = index == int(curve.median.argmin()) and index != 0
+        below = index != 0 and index == int(curve.median.argmin())
         axes.annotate(
-            seconds(float(curve.median[index])),
-            (curve.threads[index], curve.low[index] if low_side else curve.high[index]),
-            xytext=(0, -8 if low_side else 7), textcoords="offset points",
-            ha="center", va="top" if low_side else "bottom", fontsize=11.5, fontweight="bold",
+            seconds(float(curve.median[index])), (curve.threads[index], curve.median[index]),
+            xytext=(0 if index else -5, -8 if below else 8), textcoords="offset points",
+            ha="center" if index else "left",
+            va="top" if below else "bottom", fontsize=11.5, fontweight="bold", zorder=6,
         )  # fmt: skip
 
 
@@ -202,8 +203,9 @@ def _scale(axes: Axes, measured: Sequence[Curve]) -> bool:
         axes.set_yscale("log")
         bottom = min(low, *(float(line.get_ydata().min()) for line in axes.get_lines()))  # type: ignore[union-attr]
         axes.set_ylim(max(bottom, low / 10) / 1.5, high * 1.6)
-        dense = high / low > 60
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if dense else (1.0, 2.0, 5.0)))
+        decades = math.log10(high / low)
+        steps = (1.0, 2.0, 5.0) if decades < 2 else (1.0, 3.0) if decades < 4 else (1.0,)
+        axes.yaxis.set_major_locator(LogLocator(subs=steps))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(0, high * 1.15)

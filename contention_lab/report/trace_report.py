@@ -7,7 +7,7 @@ threads.
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contention_lab.trace import Trace
+
+
+FINDINGS_SHOWN: Final = 3
+"""Findings of a trace that are told at the top."""
 
 
 def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) -> str:
@@ -64,7 +68,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "kind": diagnosis.get("verdict") or "",
         "calm": diagnosis.get("verdict") in CALM_KINDS,
         "heading": diagnosis.get("summary") or "No verdict was reached.",
-        "lines": _remedies(diagnosis),
+        "lines": _lines(names, diagnoses, at),
         "warnings": list(trace.problems),
         "facts": _facts(trace, python, machine),
         "points": views,
@@ -86,12 +90,17 @@ def _plots(view: PointView) -> PlotPair:
     )
 
 
-def _remedies(diagnosis: Mapping[str, Any]) -> list[str]:
-    """What the worst finding says to do."""
-    findings = diagnosis.get("findings") or ()
-    return (
-        [str(remedy["text"]) for remedy in (findings[0].get("remedies") or ())] if findings else []
-    )
+def _lines(names: Sequence[str], diagnoses: Sequence[Mapping[str, Any]], at: int) -> list[str]:
+    """What to do about the worst finding, the other findings, the verdicts of other traces."""
+    findings = diagnoses[at].get("findings") or ()
+    lines = [str(remedy["text"]) for finding in findings[:1] for remedy in finding["remedies"]]
+    lines += [f"Also: {finding['summary']}" for finding in findings[1:FINDINGS_SHOWN]]
+    lines += [
+        f"{name(label)}: {diagnosis.get('summary') or 'no verdict.'}"
+        for index, (label, diagnosis) in enumerate(zip(names, diagnoses, strict=True))
+        if index != at
+    ]
+    return lines
 
 
 def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:

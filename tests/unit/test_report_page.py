@@ -12,12 +12,15 @@ import pytest
 from report_case import CLIENTS, HOSTILE, flagship_trace, sweep_result, sweep_traces
 
 from contention_lab.report import sweep_page, trace_page
-from contention_lab.report.document import listed, program, style_sheet
+from contention_lab.report.document import listed, program, prose, style_sheet
 
 DIAGNOSIS = {
     "verdict": "spin-collapse",
     "summary": "7 threads spin while GlobalClient.backward holds “autodiff server”.",
-    "findings": [{"remedies": [{"text": "Run the tape outside the lock."}]}],
+    "findings": [
+        {"summary": "The worst.", "remedies": [{"text": "Run the tape outside the lock."}]},
+        {"summary": "`pool` is held for long.", "remedies": []},
+    ],
 }
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -199,7 +202,7 @@ def test_a_sweep_without_traces_still_has_its_plots() -> None:
 def test_a_sweep_that_was_cut_short_says_so() -> None:
     result = sweep_result()
     result["complete"] = False
-    result["missing"] = [{"variant": "global-spinlock", "threads": 32}]
+    result["missing"] = [f"global-spinlock at {n} threads: not run" for n in range(6)]
     result["points"] = result["points"][:1]
     result["points"][0]["wall_s"]["runs"] = [0.56]
     result["verdict"] = None
@@ -207,7 +210,9 @@ def test_a_sweep_that_was_cut_short_says_so() -> None:
     text = sweep_page(result, {})
 
     Page(text)
-    assert "This sweep was not finished: 1 of its points are missing." in text
+    assert "This sweep is not complete" in text
+    assert "global-spinlock at 0 threads: not run" in text
+    assert "2 more runs are missing." in text
     assert "One run for each point, so there is no interval." in text
     assert "No verdict was reached." in text
 
@@ -227,6 +232,7 @@ def test_the_page_of_a_trace_has_its_verdict_threads_and_views() -> None:
     page = Page(text)
     assert page.texts["h1"] == [DIAGNOSIS["summary"]]
     assert "Run the tape outside the lock." in text
+    assert "Also: <code>pool</code> is held for long." in text
     assert "worker-3" in " ".join(page.texts["text"])
     assert "run-8.clt" in text
 
@@ -236,11 +242,17 @@ def test_the_page_of_several_traces_lets_one_choose() -> None:
 
     assert text.count("<option") == 2
     assert "run-2.clt and 1 more" in text
+    assert f"run-2.clt: {DIAGNOSIS['summary']}" in text
 
 
 def test_a_trace_page_needs_one_diagnosis_for_each_trace() -> None:
     with pytest.raises(ValueError, match="one diagnosis for each"):
         trace_page([flagship_trace(2)], [])
+
+
+def test_names_in_sentences_are_set_as_code_and_escaped() -> None:
+    assert prose("`<b>` holds `x`") == "<code>&lt;b&gt;</code> holds <code>x</code>"
+    assert prose("an odd ` stays") == "an odd ` stays"
 
 
 def test_words_are_listed_as_people_list_them() -> None:

@@ -7,7 +7,7 @@ import pytest
 from report_case import flagship_trace, sweep_result
 
 from contention_lab.analysis import BlockMatrix, FlameNode, thread_time
-from contention_lab.report.block_table import MOST_SITES, block_table
+from contention_lab.report.block_table import MOST_SITES, SHADES, block_table, shade
 from contention_lab.report.call_tree import call_tree
 from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
 from contention_lab.report.palette import STATES
@@ -75,6 +75,12 @@ def test_many_sites_are_added_up_without_losing_time() -> None:
     assert len(table.culprits) == len(table.victims) == MOST_SITES
     assert table.culprits[-1].title == f"{count - MOST_SITES + 1} others"
     assert table.total_s == pytest.approx(count**2)
+
+
+def test_the_largest_cell_has_the_darkest_shade_whatever_its_size() -> None:
+    assert all(shade((0.1 * n) / (0.1 * n)) == SHADES - 1 for n in range(1, 50))
+    assert shade(1e-12) == 1
+    assert shade(0.0) == 0
 
 
 def test_nothing_blocked_gives_an_empty_table() -> None:

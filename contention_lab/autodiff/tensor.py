@@ -36,15 +36,24 @@ def parameter(value: ArrayLike, client: Client, dtype: DTypeLike = np.float32) -
 
 
 def _operator(name: str) -> Callable[["Tensor", Operand], "Tensor"]:
-    return lambda self, other: apply(name, self, self.like(other))
+    def operator(self: "Tensor", other: Operand) -> "Tensor":
+        return apply(name, self, self.like(other))
+
+    return operator
 
 
 def _reflected(name: str) -> Callable[["Tensor", Operand], "Tensor"]:
-    return lambda self, other: apply(name, self.like(other), self)
+    def reflected(self: "Tensor", other: Operand) -> "Tensor":
+        return apply(name, self.like(other), self)
+
+    return reflected
 
 
 def _function(name: str) -> Callable[["Tensor"], "Tensor"]:
-    return lambda self: apply(name, self)
+    def function(self: "Tensor") -> "Tensor":
+        return apply(name, self)
+
+    return function
 
 
 class Tensor:

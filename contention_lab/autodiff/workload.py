@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -22,6 +23,8 @@ from contention_lab.autodiff.clients.client import Client, unknown
 from contention_lab.autodiff.layers import MLP, initial_weights
 from contention_lab.autodiff.optimizers import OPTIMIZERS
 from contention_lab.autodiff.tensor import constant, parameter
+
+Job: TypeAlias = tuple[int, Callable[[], float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def run(
         tasks[0].train(client, steps=1)
         with around():
             wall_s, cpu_s = time.perf_counter(), time.process_time()
-            losses = _spread(lambda i: tasks[i].train(client, p.steps), p.trainings, threads)
+            losses = _spread([partial(task.train, client, p.steps) for task in tasks], threads)
             wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     return WorkloadResult(wall_s, cpu_s, p.trainings, losses)
 
@@ -116,14 +119,14 @@ class Task:
         return float(loss)
 
 
-def _spread(work: Callable[[int], float], count: int, threads: int) -> tuple[float, ...]:
-    """Do ``work(0) ... work(count - 1)`` on threads; the first exception ends it and is raised."""
-    todo, results, errors = deque(range(count)), dict[int, float](), list[BaseException]()
+def _spread(work: Sequence[Callable[[], float]], threads: int) -> tuple[float, ...]:
+    """Do all of `work` on threads and return the results; the first exception ends it."""
+    todo, results, errors = deque(enumerate(work)), dict[int, float](), list[BaseException]()
 
     def trainer() -> None:
         try:
-            for number in _taken(todo):
-                results[number] = work(number)
+            for number, job in _taken(todo):
+                results[number] = job()
         except BaseException as error:
             errors.append(error)
             todo.clear()
@@ -138,10 +141,10 @@ def _spread(work: Callable[[int], float], count: int, threads: int) -> tuple[flo
         todo.clear()  # after Ctrl-C each thread ends with the training it is in
     if errors:
         raise errors[0]
-    return tuple(results[number] for number in range(count))
+    return tuple(results[number] for number in range(len(work)))
 
 
-def _taken(todo: deque[int]) -> Iterator[int]:
+def _taken(todo: deque[Job]) -> Iterator[Job]:
     with suppress(IndexError):  # another thread took the last one
         while True:
             yield todo.popleft()
@@ -160,7 +163,7 @@ def parse(given: Mapping[str, Any]) -> Parameters:
             if value not in known[key]:
                 raise ValueError(unknown(key, str(value), known[key]))
             continue
-        test, wanted = _TESTS.get(key, (_whole, "a positive integer"))
+        test, wanted = _CHECKS.get(key, (_whole, "a positive integer"))
         if not test(value):
             raise ValueError(f"parameter {key!r} must be {wanted}, not {value!r}")
     changes: dict[str, Any] = {k: tuple(v) if k == "layers" else v for k, v in given.items()}
@@ -171,7 +174,7 @@ def _whole(value: object, least: int = 1) -> bool:
     return type(value) is int and value >= least
 
 
-_TESTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "layers": (
         lambda v: isinstance(v, list | tuple) and len(v) > 1 and all(map(_whole, v)),
         "a list of two or more positive integers",

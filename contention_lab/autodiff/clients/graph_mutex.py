@@ -62,6 +62,7 @@ class Locator:
         for graph in graphs:
             if graph is not heir:
                 heir.server.absorb(graph.server)
+                graph.server = heir.server  # and the old one goes, with its steps
                 with self._lock:
                     graph.merged_into = heir
         return heir

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
+from contention_lab.report.point_view import FLAME_KINDS
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ def flame_data(points: Sequence[PointView]) -> dict[str, Any]:
         point.key: {
             "label": name(point.label),
             "views": {
-                view: flatten(root, view, frames, limit)
-                for view, root in sorted(point.flames.items())
+                kind.key: {
+                    **flatten(point.flames[kind.key], kind.key, frames, limit),
+                    "empty": point.empty(kind),
+                }
+                for kind in FLAME_KINDS
             },
         }
         for point in points

@@ -81,6 +81,12 @@ FLAME_KINDS: Final = (
 )
 
 
+NOT_ONE_BY_ONE: Final = (
+    "Nothing of this was recorded one by one in this run (level counters, or records were "
+    "dropped). The table of locks has the totals."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PointView:
     """What the page shows of one traced run."""
@@ -102,7 +108,17 @@ class PointView:
     @property
     def waiting_s(self) -> float:
         """All waiting for locks in the run, thread seconds."""
-        return self.flames["victim"].total_ns / 1e9
+        return self.locks.wait_s
+
+    def empty(self, kind: FlameKind) -> str:
+        """What to say where a flame graph of this run has nothing to draw."""
+        counted = {
+            "victim": self.locks.wait_s,
+            "culprit": self.locks.wait_s,
+            "spin": self.locks.spin_s,
+            "hold": float(self.facts.level == "counters"),
+        }
+        return NOT_ONE_BY_ONE if counted[kind.key] else kind.empty
 
 
 def point_view(key: str, label: str, group: str, threads: int | None, trace: Trace) -> PointView:

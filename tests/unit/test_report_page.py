@@ -13,6 +13,7 @@ from report_case import CLIENTS, HOSTILE, flagship_trace, sweep_result, sweep_tr
 
 from contention_lab.report import sweep_page, trace_page
 from contention_lab.report.document import listed, program, prose, style_sheet
+from contention_lab.trace import Level, TraceBuilder, parse
 
 DIAGNOSIS = {
     "verdict": "spin-collapse",
@@ -243,6 +244,15 @@ def test_the_page_of_several_traces_lets_one_choose() -> None:
     assert text.count("<option") == 2
     assert "run-2.clt and 1 more" in text
     assert f"run-2.clt: {DIAGNOSIS['summary']}" in text
+
+
+@pytest.mark.parametrize("level", Level)
+def test_an_empty_recording_still_makes_a_page(level: Level) -> None:
+    text = trace_page([parse(TraceBuilder(level=level).bytes())], [{"summary": "Nothing."}])
+
+    Page(text)
+    assert "No lock was recorded in this run." in text
+    assert "No thread of this run met a lock." in text
 
 
 def test_a_trace_page_needs_one_diagnosis_for_each_trace() -> None:

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from report_case import flagship_trace, sweep_result
 
-from contention_lab.analysis import BlockMatrix, FlameNode, thread_time
+from contention_lab.analysis import BlockMatrix, FlameNode, lock_table, thread_time
 from contention_lab.report.block_table import MOST_SITES, SHADES, block_table, shade
 from contention_lab.report.call_tree import call_tree
 from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
+from contention_lab.report.lock_lines import SHOWN, lock_lines
 from contention_lab.report.palette import STATES
-from contention_lab.report.point_view import point_view
+from contention_lab.report.point_view import FLAME_KINDS, NOT_ONE_BY_ONE, point_view
 from contention_lab.report.sweep_table import point_rows, variant_rows
 from contention_lab.report.thread_bars import MOST_THREADS, thread_bars
 from contention_lab.report.thread_time_plot import rounded_percent
 from contention_lab.report.time_plot import curves, ideal_seconds
-from contention_lab.trace import Frame
+from contention_lab.trace import Frame, Level, TraceBuilder, parse
 
 
 def node(name: str, self_ns: int, *children: FlameNode, file: str = "a.py") -> FlameNode:
@@ -146,6 +147,51 @@ def test_a_share_that_is_not_quite_all_is_not_called_all() -> None:
     assert rounded_percent(1.0) == "100 %"
     assert rounded_percent(0.997) == ">99 %"
     assert rounded_percent(0.5) == "50 %"
+
+
+def test_locks_of_one_name_and_place_share_a_row() -> None:
+    builder = TraceBuilder()
+    site = builder.add_frame("Graph.__init__", "/srv/graph.py", 12)
+    thread = builder.add_thread("worker")
+    for number in range(3):
+        lock = builder.add_lock("Mutex", site=site)
+        builder.add_wait(lock, thread, 0, 1000 * (number + 1), park_ns=1000 * (number + 1))
+    builder.add_wait(builder.add_lock("Mutex", name="other"), thread, 0, 500)
+
+    lines = lock_lines(lock_table(parse(builder.bytes())))
+
+    graphs, other = lines.rows
+    assert (graphs.locks, graphs.contended, graphs.wait_max_s) == (3, 3, 3e-6)
+    assert graphs.wait_s == pytest.approx(6e-6)
+    assert graphs.wait_p50_s is None
+    assert other.wait_p50_s == pytest.approx(5e-7)
+    assert lines.wait_s == pytest.approx(6.5e-6)
+
+
+def test_many_places_end_in_a_sum() -> None:
+    builder = TraceBuilder()
+    thread = builder.add_thread("worker")
+    for number in range(SHOWN + 5):
+        builder.add_wait(builder.add_lock(name=f"lock {number}"), thread, 0, 1000)
+
+    lines = lock_lines(lock_table(parse(builder.bytes())))
+
+    assert len(lines.rows) == SHOWN
+    assert lines.others == 5
+    assert lines.wait_s == pytest.approx((SHOWN + 5) * 1e-6)
+
+
+def test_a_run_whose_waits_were_only_counted_is_not_said_to_have_none() -> None:
+    builder = TraceBuilder(level=Level.COUNTERS)
+    lock, thread = builder.add_lock(name="a"), builder.add_thread("worker")
+    builder.add_counter(lock, thread, acquires=9, contended=3, wait_ns=5000)
+
+    view = point_view("run-1", "1 thread", "v", 1, parse(builder.bytes()))
+
+    assert [view.empty(kind) == NOT_ONE_BY_ONE for kind in FLAME_KINDS] == [
+        True, True, False, True,
+    ]  # fmt: skip
+    assert view.waiting_s == pytest.approx(5e-6)
 
 
 def test_both_views_of_waiting_have_the_same_total() -> None:

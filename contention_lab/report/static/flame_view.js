@@ -69,6 +69,7 @@ class FlameView {
     const data = this.data.points[this.point].views[view];
     const nothing = data.total[0] === 0;
     this.empty.hidden = !nothing;
+    this.empty.textContent = data.empty;
     this.graph.box.hidden = nothing;
     this.tooltip.hidden = true;
     this.tree = nothing ? null : this.#treeOf(data, `${this.point} ${view}`);

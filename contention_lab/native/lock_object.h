@@ -35,6 +35,9 @@ typedef struct {
     int site_lasti;
     PyCodeObject *site_code;          /* what made the lock; owned, may be NULL */
     PyObject *name;                   /* str or NULL; owned */
+    _Atomic uint64_t waker;           /* who last woke a waiter: thread id << 32 | stack */
+    PyCodeObject *via;                /* the outermost library function that made it; pinned */
+    PyObject *type_name;              /* of a Source: str, owned; else NULL */
     cl_lock_info *info;               /* guarded by cl_register_mutex */
     PyObject *weak_references;
 } cl_lock;
@@ -59,6 +62,36 @@ cl_lock_unlock(cl_lock *lock)
     return old;
 }
 
+/* What to call the lock's type, in malloc'ed memory: "Mutex", "threading.Lock", and if a library made it
+ * for the program, "threading.Lock in Queue". */
+static char *
+cl_lock_type_text(cl_lock *lock)
+{
+    uint32_t bytes = 0;
+    if (lock->type_name != NULL) {
+        return cl_utf8_copy(lock->type_name, &bytes);
+    }
+    const char *label = cl_label_text[lock->label];
+    if (label == NULL) {
+        const char *dot = strrchr(Py_TYPE(lock)->tp_name, '.');
+        return strdup(dot == NULL ? Py_TYPE(lock)->tp_name : dot + 1);
+    }
+    char *maker = lock->via == NULL ? NULL : cl_utf8_copy(lock->via->co_qualname, &bytes);
+    if (maker == NULL) {
+        return strdup(label);
+    }
+    static const char init[] = ".__init__";
+    if (bytes > sizeof init - 1 && strcmp(maker + bytes - (sizeof init - 1), init) == 0) {
+        bytes -= sizeof init - 1;
+    }
+    char *text = malloc(strlen(label) + 4 + bytes + 1);
+    if (text != NULL) {
+        sprintf(text, "%s in %.*s", label, (int)bytes, maker);
+    }
+    free(maker);
+    return text;
+}
+
 /* The lock's entry in the recording, a new reference. */
 static cl_lock_info *
 cl_lock_register(void *object, uint32_t epoch)
@@ -69,10 +102,10 @@ cl_lock_register(void *object, uint32_t epoch)
         site = cl_frame_intern(lock->site_code, lock->site_lasti);
     }
     char *name = lock->name == NULL ? NULL : cl_utf8_copy(lock->name, &name_bytes);
-    const char *type = cl_label_text[lock->label];
+    char *type = cl_lock_type_text(lock);
     if (type == NULL) {
-        type = strrchr(Py_TYPE(lock)->tp_name, '.');
-        type = type == NULL ? Py_TYPE(lock)->tp_name : type + 1;
+        free(name);
+        return NULL;
     }
     cl_lock_info *old = NULL;
     pthread_mutex_lock(&cl_register_mutex);
@@ -88,6 +121,7 @@ cl_lock_register(void *object, uint32_t epoch)
     pthread_mutex_unlock(&cl_register_mutex);
     cl_lock_info_release(old);
     free(name);
+    free(type);
     return info;
 }
 

@@ -195,6 +195,16 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     return failed ? -1 : wait.outcome == CL_ACQUIRED;
 }
 
+/* A Condition has been notified and takes its lock again: the coordination ends here. */
+static void
+cl_coordination_stop(cl_thread *thread, uint32_t lock)
+{
+    struct cl_coordination *wait = &thread->coordination[thread->coordinating - 1];
+    if (wait->lock == lock && wait->end_ns == 0) {
+        wait->end_ns = cl_now();
+    }
+}
+
 /* 1 acquired, 0 not, -1 an exception (only if CL_INTERRUPTIBLE). */
 static int
 cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
@@ -210,6 +220,9 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
         return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, blocking, deadline) : 0;
     }
     int detailed = cl_session.level >= CL_LEVEL_PROFILE;
+    if (__builtin_expect(thread->coordinating != 0, 0)) {
+        cl_coordination_stop(thread, lock->id);
+    }
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
     if (cl_lock_try(lock)) {
         if (detailed) {

@@ -32,6 +32,7 @@ cl_lock_init(cl_lock *lock, int kind, PyObject *name)
         if (!library) {
             break;
         }
+        lock->via = position.code; /* pinned by cl_code_is_library() */
     }
     cl_cursor_end(&cursor);
 }
@@ -207,6 +208,7 @@ cl_lock_dealloc(PyObject *object)
     }
     Py_XDECREF((PyObject *)lock->site_code);
     Py_XDECREF(lock->name);
+    Py_XDECREF(lock->type_name);
     type->tp_free(object);
     Py_DECREF(type);
 }

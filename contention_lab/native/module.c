@@ -8,6 +8,7 @@
 #include "lock_slots.h"
 #include "recorder.h"
 #include "ring_probe.h"
+#include "source.h"
 
 static PyObject *
 core_start(PyObject *module, PyObject *args)
@@ -131,6 +132,12 @@ static PyMethodDef core_methods[] = {
      "start(fd, level, stack_depth, ring_bytes, meta)\n--\n\n"
      "Start recording to a file descriptor, which the recorder then owns."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
+    {"wait_begin", cl_wait_begin, METH_O,
+     "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
+    {"wait_end", (PyCFunction)(void (*)(void))cl_wait_end, METH_FASTCALL,
+     "wait_end(lock, token, outcome)\n--\n\nThat wait is over."},
+    {"wake", cl_wake, METH_O,
+     "wake(lock)\n--\n\nThe calling thread is about to wake a waiter of this lock or Source."},
     {"set_library", core_set_library, METH_VARARGS,
      "set_library(prefixes, exceptions)\n--\n\n"
      "Which files are not the user's code. Call once, before anything is recorded."},
@@ -158,8 +165,14 @@ core_exec(PyObject *module)
     if (cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
         || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
-        || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0) {
+        || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
+        || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0) {
         return -1;
+    }
+    static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};
+    for (int i = 0; i < 4; i++) {
+        PyObject *type = PyObject_GetAttrString(module, ours[i]);
+        cl_lock_types[i] = (PyTypeObject *)type; /* kept: the module lives as long as the process */
     }
     return PyModule_AddIntConstant(module, "MAX_STACK_DEPTH", CL_MAX_DEPTH);
 }

@@ -39,6 +39,14 @@ typedef struct cl_block {
     _Atomic uint64_t value[CL_C_COUNT];
 } cl_block;
 
+#define CL_NESTED_WAITS 4 /* coordination waits inside one another: signal handlers only */
+
+struct cl_coordination {
+    uint32_t lock;
+    uint64_t end_ns; /* when the lock's re-acquire began, 0 not yet */
+    cl_wait_record record;
+};
+
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
 
 enum { CL_THREAD_LIVE, CL_THREAD_EXITED, CL_THREAD_ORPHAN };
@@ -50,6 +58,8 @@ typedef struct cl_thread {
     uint64_t ident, start_ns, cpu_zero;
     _Atomic uint64_t end_ns, end_cpu_ns;
     _Atomic uint32_t flags;
+    uint32_t coordinating; /* waits in `coordination`; the thread's own, see coordination.h */
+    struct cl_coordination coordination[CL_NESTED_WAITS];
     uint32_t busy;              /* waits in progress on it; the thread's own */
     _Atomic uint32_t named;     /* 1: `name` is final */
     char name[128];

@@ -1,0 +1,83 @@
+/* Waiting for another thread to do something (notify, put, finish) rather than for it to let go.
+ *
+ * The wait is recorded on the lock inside the waited-for object (a Condition's, a Queue's, an Event's), or
+ * on a Source where there is none (Thread.join, Future.result). Python code brackets the wait with
+ * wait_begin() and wait_end(). If the lock is re-acquired in between, as Condition.wait() does, the
+ * coordination ends there: what follows is contention, and recorded as that by the lock itself.
+ */
+#ifndef CL_COORDINATION_H
+#define CL_COORDINATION_H
+
+#include "lock_record.h"
+
+/* Marks the start of a coordination wait; its token, 0 if nothing is being recorded. */
+static unsigned
+cl_coordination_begin(cl_lock *lock)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
+    if (thread == NULL || thread->coordinating == CL_NESTED_WAITS) {
+        return 0;
+    }
+    cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL) {
+        return 0;
+    }
+    struct cl_coordination *wait = &thread->coordination[thread->coordinating];
+    memset(wait, 0, sizeof *wait);
+    wait->lock = lock->id;
+    wait->record.lock = lock->id;
+    wait->record.thread = thread->id;
+    wait->record.kind = CL_COORDINATION;
+    wait->record.outcome = CL_OPEN;
+    wait->record.start_ns = cl_now();
+    if (cl_session.level >= CL_LEVEL_PROFILE) {
+        wait->record.stack = cl_victim_stack(thread, &wait->record);
+    }
+    atomic_store_explicit(&lock->waker, 0, memory_order_relaxed);
+    cl_wait_publish(thread, &wait->record);
+    thread->busy++;
+    return ++thread->coordinating;
+}
+
+/* Ends the wait `token` stands for. */
+static void
+cl_coordination_end(cl_lock *lock, unsigned token, int outcome)
+{
+    cl_thread *thread = cl_current;
+    if (token == 0 || thread == NULL || thread->coordinating < token
+        || thread->coordination[token - 1].lock != lock->id) {
+        return; /* a recording has ended or begun meanwhile */
+    }
+    struct cl_coordination wait = thread->coordination[token - 1];
+    thread->coordinating = token - 1;
+    atomic_store_explicit(&thread->waiting, 0, memory_order_release);
+    cl_wait_record *record = &wait.record;
+    record->end_ns = wait.end_ns != 0 ? wait.end_ns : cl_now();
+    record->outcome = (uint8_t)outcome;
+    record->park_ns = record->end_ns - record->start_ns;
+    uint64_t waker = atomic_load_explicit(&lock->waker, memory_order_relaxed);
+    record->holder = (uint32_t)(waker >> 32);
+    record->holder_stack = (uint32_t)waker;
+    if (thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)
+        && cl_session.level >= CL_LEVEL_PROFILE) {
+        cl_thread_record(thread, CL_WAITS, record, sizeof *record);
+    }
+    if (--thread->busy == 0 && thread != cl_current) {
+        cl_thread_leave(thread);
+    }
+}
+
+/* The calling thread is about to wake somebody who waits on `lock`: it goes down as the waker. */
+static void
+cl_coordination_wake(cl_lock *lock)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
+    if (thread != NULL && cl_session.level >= CL_LEVEL_PROFILE) {
+        uint32_t stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
+        atomic_store_explicit(&lock->waker, (uint64_t)thread->id << 32 | stack, memory_order_relaxed);
+    }
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* A Source: something threads wait for that has no lock of ours inside (Thread.join, Future.result). It has
+ * a place in the lock table and the methods of coordination.h, which also apply to our locks.
+ */
+#ifndef CL_SOURCE_H
+#define CL_SOURCE_H
+
+#include "coordination.h"
+#include "rlock.h"
+
+static PyTypeObject *cl_lock_types[4]; /* borrowed from the module; by which our objects are recognised */
+
+/* The object as a lock or Source of ours, or NULL (no exception). */
+static cl_lock *
+cl_as_ours(PyObject *object)
+{
+    for (int i = 0; i < 4; i++) {
+        if (cl_lock_types[i] != NULL && PyObject_TypeCheck(object, cl_lock_types[i])) {
+            return (cl_lock *)object;
+        }
+    }
+    return NULL;
+}
+
+static PyObject *
+cl_source_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"type_name", "name", NULL};
+    PyObject *type_name, *name = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|O:Source", keywords, &type_name, &name)
+        || cl_check_name(type, name) < 0) {
+        return NULL;
+    }
+    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+    if (lock != NULL) {
+        cl_lock_init(lock, CL_KIND_MUTEX, name);
+        lock->type_name = Py_NewRef(type_name);
+    }
+    return (PyObject *)lock;
+}
+
+static PyObject *
+cl_wait_begin(PyObject *module, PyObject *object)
+{
+    (void)module;
+    cl_lock *lock = cl_as_ours(object);
+    return PyLong_FromUnsignedLong(lock == NULL ? 0 : cl_coordination_begin(lock));
+}
+
+static PyObject *
+cl_wait_end(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "wait_end() takes a lock, a token and an outcome");
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(args[0]);
+    unsigned long token = PyLong_AsUnsignedLong(args[1]);
+    long outcome = PyLong_AsLong(args[2]);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (lock != NULL && outcome >= CL_ACQUIRED && outcome <= CL_OPEN) {
+        cl_coordination_end(lock, (unsigned)token, (int)outcome);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+cl_wake(PyObject *module, PyObject *object)
+{
+    (void)module;
+    cl_lock *lock = cl_as_ours(object);
+    if (lock != NULL) {
+        cl_coordination_wake(lock);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyType_Slot cl_source_slots[] = {
+    {Py_tp_doc, "Source(type_name, name=None)\n--\n\nSomething threads wait for, without a lock inside."},
+    {Py_tp_new, cl_source_new},
+    {Py_tp_dealloc, cl_lock_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec cl_source_spec = {
+    .name = "contention_lab.native._core.Source",
+    .basicsize = sizeof(cl_lock),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = cl_source_slots,
+};
+
+#endif

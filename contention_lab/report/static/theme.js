@@ -16,7 +16,9 @@ function setUpTheme(button, changed) {
   button.addEventListener("click", () => {
     set(names[(names.indexOf(button.dataset.choice) + 1) % names.length]);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(query).addEventListener("change", changed);
+  }
   set(names.includes(kept) ? kept : "system");
   button.hidden = false;
 }

@@ -24,6 +24,7 @@ static struct {
     PyThreadState *tstate;
 } cl_directory[CL_DIRECTORY]; /* guarded by the GIL, like the next */
 static uintptr_t cl_next_serial;
+static _Atomic uint32_t cl_directory_used; /* slots from here on are empty */
 
 static void
 cl_directory_remove(PyObject *capsule)
@@ -48,6 +49,9 @@ cl_directory_add(uint32_t thread)
         cl_directory[at].thread = thread;
         cl_directory[at].serial = serial;
         cl_directory[at].tstate = PyThreadState_Get();
+        if (at >= cl_directory_used) {
+            cl_directory_used = at + 1;
+        }
     }
     PyErr_Clear();
     Py_XDECREF(capsule);

@@ -34,11 +34,18 @@
 #  pragma GCC diagnostic ignored "-Wsign-compare"
 #  pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #  pragma GCC diagnostic ignored "-Wpedantic"
+#  undef _PyGC_FINALIZED /* 3.11 defines it in a public header and again in an internal one */
 #  define Py_BUILD_CORE 1
 #  if PY_VERSION_HEX >= 0x030E0000
 #    include <internal/pycore_interpframe.h>
 #  else
 #    include <internal/pycore_frame.h>
+#  endif
+#  ifndef Py_GIL_DISABLED
+#    include <internal/pycore_interp.h>
+#    if PY_VERSION_HEX < 0x030C0000
+#      include <internal/pycore_runtime.h>
+#    endif
 #  endif
 #  undef Py_BUILD_CORE
 #  pragma GCC diagnostic pop
@@ -184,6 +191,36 @@ cl_cursor_end(cl_cursor *cursor)
 }
 
 #endif
+
+/* Whether the GIL is held at this moment, and by whom (the address of a thread state, never followed).
+ * Reads two words of the interpreter without asking anybody; 0 if this build has no GIL or an unknown
+ * layout. Needs no thread state. */
+static inline int
+cl_gil_read(int *locked, const void **holder)
+{
+#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
+    *locked = 0;
+    *holder = NULL;
+    return 0;
+#else
+#  if PY_VERSION_HEX >= 0x030C0000
+    struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
+#  else
+    struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+#  endif
+    if (gil == NULL) {
+        return 0;
+    }
+#  if PY_VERSION_HEX >= 0x030D0000
+    *locked = __atomic_load_n(&gil->locked, __ATOMIC_RELAXED) > 0;
+    *holder = __atomic_load_n(&gil->last_holder, __ATOMIC_RELAXED);
+#  else
+    *locked = __atomic_load_n(&gil->locked._value, __ATOMIC_RELAXED) > 0;
+    *holder = (const void *)__atomic_load_n(&gil->last_holder._value, __ATOMIC_RELAXED);
+#  endif
+    return 1;
+#endif
+}
 
 /* A new reference to dict[key], or NULL without an exception. */
 static inline PyObject *

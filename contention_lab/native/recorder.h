@@ -40,8 +40,12 @@ cl_start_writer(void)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
+    cl_gil_probe_start();
     int error = pthread_create(&cl_session.writer, &attributes, cl_writer_main, NULL);
     pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        cl_gil_probe_stop();
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -86,6 +90,7 @@ cl_recorder_stop(void)
     struct timespec moment = {0, 2000000};
     nanosleep(&moment, NULL);
 #endif
+    cl_gil_probe_stop();
     atomic_store_explicit(&cl_session.stopping, 1, memory_order_release);
     cl_ring_bell();
     pthread_join(cl_session.writer, NULL);
@@ -112,7 +117,10 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.waits);
     cl_buffer_free(&cl_writer.holds);
     cl_buffer_free(&cl_writer.table);
+    cl_buffer_free(&cl_writer.gil);
     cl_buffer_free(&cl_writer.file.out);
+    free(cl_gil_probe.ring.data);
+    cl_gil_probe.ring.data = NULL;
 }
 
 static void
@@ -145,6 +153,7 @@ cl_after_fork_child(void)
     if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
         close(cl_writer.file.fd);
         memset(&cl_writer, 0, sizeof cl_writer);
+        memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
         cl_session.threads = NULL;
         cl_session.new_locks = NULL;
     }

@@ -17,7 +17,7 @@
 enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
-    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -27,6 +27,7 @@ enum { CL_WAIT_TIMEOUT_GIVEN = 1, CL_WAIT_STACK_TRUNCATED = 2 };
 enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4 };
 enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2 };
 enum { CL_STATUS_WRITE_FAILED = 1 };
+enum { CL_GIL_HELD = 1 };
 
 typedef struct {
     char magic[8];
@@ -89,6 +90,12 @@ typedef struct {
     uint32_t threads_alive, flags;
 } cl_status_record;
 
+typedef struct {
+    uint64_t time_ns;
+    uint32_t holder, flags;
+} cl_gil_sample;
+
+_Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
 _Static_assert(sizeof(cl_file_header) == 64, "header");
 _Static_assert(sizeof(cl_chunk_header) == 32, "chunk");
 _Static_assert(sizeof(cl_frame_record) == 16, "frame");

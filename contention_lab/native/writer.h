@@ -7,8 +7,8 @@
 
 #include <signal.h>
 
+#include "gil_probe.h"
 #include "tables.h"
-#include "thread.h"
 
 #define CL_FLUSH_NS 40000000u
 #define CL_THREADS_EVERY_NS 500000000u /* CPU times of running threads */
@@ -16,7 +16,7 @@
 static struct {
     cl_file file;
     cl_written written;
-    cl_buffer waits, holds, table;
+    cl_buffer waits, holds, table, gil;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -48,6 +48,17 @@ cl_drain(cl_thread *thread, cl_buffer *brief)
             cl_writer.status.holds++;
         }
         cl_ring_pop(&thread->ring, item);
+    }
+}
+
+static void
+cl_drain_gil_probe(void)
+{
+    const cl_ring_item *item;
+    while (cl_gil_probe.ring.data != NULL && (item = cl_ring_peek(&cl_gil_probe.ring)) != NULL) {
+        cl_put(&cl_writer.gil, item + 1, sizeof(cl_gil_sample));
+        cl_writer.gil.count++;
+        cl_ring_pop(&cl_gil_probe.ring, item);
     }
 }
 
@@ -127,6 +138,7 @@ cl_flush(int last)
             cl_record_open_waits(thread, now);
         }
     }
+    cl_drain_gil_probe();
     /* acq_rel: we see the list whole, and own it */
     cl_lock_info *new_locks = atomic_exchange_explicit(&cl_session.new_locks, NULL,
                                                        memory_order_acq_rel);
@@ -148,6 +160,7 @@ cl_flush(int last)
     }
     cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &cl_writer.waits);
     cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &cl_writer.holds);
+    cl_file_send(file, CL_GIL, sizeof(cl_gil_sample), 0, &cl_writer.gil);
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
         cl_file_send(file, CL_SHORT_HOLDS, sizeof(cl_short_hold_record), thread->id, &brief[i]);

@@ -39,6 +39,7 @@ class ChunkKind(IntEnum):
     COUNTERS = 10  # COUNTER: running totals; the last one per (lock, thread) is the truth
     STATUS = 11  # STATUS: what the recorder knows of itself
     END = 12  # STATUS: the recording was closed in order
+    GIL = 13  # GIL_SAMPLE: who held the GIL, about every millisecond
 
 
 class Level(IntEnum):
@@ -79,6 +80,12 @@ class WaitFlag(IntEnum):
 
     TIMEOUT_GIVEN = 1
     STACK_TRUNCATED = 2
+
+
+class GilFlag(IntEnum):
+    """Bits of GIL_SAMPLE.flags."""
+
+    HELD = 1
 
 
 class HoldFlag(IntEnum):
@@ -200,6 +207,7 @@ STATUS: Final = np.dtype(
         ("flags", "<u4"),
     ]
 )
+GIL_SAMPLE: Final = np.dtype([("time_ns", "<u8"), ("holder", "<u4"), ("flags", "<u4")])
 FIXED_RECORDS: Final = {
     ChunkKind.FRAMES: FRAME,
     ChunkKind.WAITS: WAIT,
@@ -208,5 +216,6 @@ FIXED_RECORDS: Final = {
     ChunkKind.COUNTERS: COUNTER,
     ChunkKind.STATUS: STATUS,
     ChunkKind.END: STATUS,
+    ChunkKind.GIL: GIL_SAMPLE,
 }
 """Chunk kinds whose payload is an array of one dtype."""

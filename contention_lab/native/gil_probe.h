@@ -1,0 +1,105 @@
+/* Samples who holds the GIL, about once a millisecond, without ever asking for it.
+ *
+ * A thread of its own reads two words of the interpreter (cl_gil_read) and passes the samples to the writer
+ * through a ring. On a build without a GIL it is not started. Costs two context switches a sample.
+ */
+#ifndef CL_GIL_PROBE_H
+#define CL_GIL_PROBE_H
+
+#include "thread.h"
+
+#define CL_GIL_PERIOD_NS 1000000
+#define CL_GIL_RING_BYTES (1u << 16) /* 2,700 samples: the writer may be away for two seconds */
+
+static struct {
+    pthread_t thread;
+    int running;
+    _Atomic uint32_t stop;
+    cl_ring ring;
+    uint64_t dropped;
+} cl_gil_probe;
+
+/* The recorded thread behind a thread state, 0 if it has not been recorded. */
+static uint32_t
+cl_gil_holder(const void *tstate)
+{
+#if !CL_FREE_THREADED
+    /* Addresses are compared, not followed: a stale entry costs a wrong sample at worst. */
+    for (uint32_t i = 0; i < CL_DIRECTORY && i < cl_directory_used; i++) {
+        if (cl_directory[i].tstate == tstate) {
+            return cl_directory[i].thread;
+        }
+    }
+#else
+    (void)tstate;
+#endif
+    return 0;
+}
+
+static void *
+cl_gil_probe_main(void *unused)
+{
+    (void)unused;
+#if defined(__linux__)
+    prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-gil", 0, 0, 0);
+#endif
+    while (!atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
+        struct timespec period = {0, CL_GIL_PERIOD_NS};
+        nanosleep(&period, NULL);
+        int locked;
+        const void *holder;
+        if (!cl_gil_read(&locked, &holder)) {
+            continue;
+        }
+        cl_gil_sample sample = {.time_ns = cl_now()};
+        if (locked) {
+            sample.holder = cl_gil_holder(holder);
+            sample.flags = CL_GIL_HELD;
+        }
+        uint64_t next_tail;
+        void *room = cl_ring_reserve(&cl_gil_probe.ring, CL_GIL, sizeof sample, &next_tail);
+        if (room == NULL) {
+            cl_gil_probe.dropped++;
+            continue;
+        }
+        memcpy(room, &sample, sizeof sample);
+        cl_ring_commit(&cl_gil_probe.ring, next_tail);
+    }
+    return NULL;
+}
+
+/* Starts the probe where there is a GIL; not having it is no reason to fail. Signals are the caller's. */
+static void
+cl_gil_probe_start(void)
+{
+    int locked;
+    const void *holder;
+    memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
+    if (!cl_gil_read(&locked, &holder)) {
+        return;
+    }
+    cl_gil_probe.ring.capacity = CL_GIL_RING_BYTES;
+    cl_gil_probe.ring.data = malloc(CL_GIL_RING_BYTES);
+    if (cl_gil_probe.ring.data == NULL) {
+        return;
+    }
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 128 * 1024);
+    cl_gil_probe.running =
+        pthread_create(&cl_gil_probe.thread, &attributes, cl_gil_probe_main, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+}
+
+/* Waits for the probe to end; its ring is emptied by the writer afterwards. Without the GIL. */
+static void
+cl_gil_probe_stop(void)
+{
+    if (cl_gil_probe.running) {
+        atomic_store_explicit(&cl_gil_probe.stop, 1, memory_order_relaxed);
+        pthread_join(cl_gil_probe.thread, NULL);
+        cl_gil_probe.running = 0;
+    }
+}
+
+#endif

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from contention_lab.report.quantity import seconds, share
@@ -47,6 +48,15 @@ def python_said(python: Mapping[str, Any]) -> str:
     if python.get("gil") is not None:
         words.append("with GIL" if python["gil"] else "without GIL")
     return " ".join(filter(None, words))
+
+
+def moment_said(text: str) -> str:
+    """An ISO 8601 time to the minute, in its own zone: `2026-11-30 06:40 UTC`."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
 
 
 def machine_rows(

@@ -68,6 +68,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "title": name(scenario["title"] or scenario["name"]),
         "kind": verdict.get("kind") or "",
         "calm": verdict.get("kind") in CALM_KINDS,
+        "verdict_of": "",
         "heading": lines[0],
         "lines": lines[1:],
         "warnings": _warnings(result, traces),
@@ -170,7 +171,7 @@ def _facts(result: Mapping[str, Any], runs: list[int]) -> list[str]:
             f"{machine.get('system') or ''} {machine.get('release') or ''}".strip(),
             f"{counts} untraced and 1 traced run for each point",
             conditions.wall_said(result.get("wall_s")),
-            str(result.get("started") or ""),
+            conditions.moment_said(str(result.get("started") or "")),
         )
         if text
     ]

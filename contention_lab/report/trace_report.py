@@ -17,7 +17,7 @@ from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
 from contention_lab.report.quantity import seconds
 from contention_lab.report.thread_time_plot import rows_plot, used_states
-from contention_lab.report.visible_text import name
+from contention_lab.report.visible_text import name, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +67,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "title": name(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"),
         "kind": diagnosis.get("verdict") or "",
         "calm": diagnosis.get("verdict") in CALM_KINDS,
+        "verdict_of": names[at] if len(names) > 1 else "",
         "heading": diagnosis.get("summary") or "No verdict was reached.",
         "lines": _lines(names, diagnoses, at),
         "warnings": list(trace.problems),
@@ -108,11 +109,11 @@ def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) 
     return [
         text
         for text in (
-            str(program) if program else "",
+            short_path(str(program)) if program else "",
             f"recorded for {seconds(trace.duration_ns / 1e9)}",
             conditions.cores_said(machine.get("cores")),
             conditions.python_said(python),
-            str(trace.meta.get("start_time") or ""),
+            conditions.moment_said(str(trace.meta.get("start_time") or "")),
         )
         if text
     ]

@@ -12,6 +12,7 @@ import pytest
 from report_case import CLIENTS, HOSTILE, flagship_trace, sweep_result, sweep_traces
 
 from contention_lab.report import sweep_page, trace_page
+from contention_lab.report.conditions import moment_said
 from contention_lab.report.document import listed, program, prose, style_sheet
 from contention_lab.trace import Level, TraceBuilder, parse
 
@@ -263,6 +264,12 @@ def test_a_trace_page_needs_one_diagnosis_for_each_trace() -> None:
 def test_names_in_sentences_are_set_as_code_and_escaped() -> None:
     assert prose("`<b>` holds `x`") == "<code>&lt;b&gt;</code> holds <code>x</code>"
     assert prose("an odd ` stays") == "an odd ` stays"
+
+
+def test_a_moment_is_told_to_the_minute() -> None:
+    assert moment_said("2026-11-30T06:40:12.5+00:00") == "2026-11-30 06:40 UTC"
+    assert moment_said("yesterday") == "yesterday"
+    assert moment_said("") == ""
 
 
 def test_words_are_listed_as_people_list_them() -> None:

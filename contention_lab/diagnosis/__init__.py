@@ -5,6 +5,17 @@ One file per kind of finding, all of them in `registry.py`; every number that de
 """
 
 from contention_lab.diagnosis.finding import AccusedLock, Diagnosis, Finding, Party, Remedy
+from contention_lab.diagnosis.growth import SweepVerdict, most_telling, sweep_verdict
 from contention_lab.diagnosis.trace_diagnosis import diagnose
 
-__all__ = ["AccusedLock", "Diagnosis", "Finding", "Party", "Remedy", "diagnose"]
+__all__ = [
+    "AccusedLock",
+    "Diagnosis",
+    "Finding",
+    "Party",
+    "Remedy",
+    "SweepVerdict",
+    "diagnose",
+    "most_telling",
+    "sweep_verdict",
+]

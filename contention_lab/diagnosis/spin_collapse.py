@@ -77,15 +77,18 @@ def stretched_share(case: LockCase) -> float:
 
 def summary(case: LockCase) -> str:
     """Return the finding as a sentence."""
-    culprit = case.culprits[0]
-    held = case.holds[culprit.site]
     spinning = min(max(1, round(case.spinners)), max(1, case.users - 1))
+    culprit = case.culprits[0]
+    held = case.holds.get(culprit.site)
+    lasting = ""
+    if held:
+        lasting = f", {duration(held.mean_s)} at a time; half of these holds take under "
+        lasting += duration(held.usual_s)
     return (
         f"{spinning} of {case.users} threads spin while {place(culprit.site)} holds "
-        f"{lock_and_origin(case.lock)}, {duration(held.mean_s)} at a time; "
-        f"half of its holds take under {duration(held.usual_s)}, but the spinners burn "
-        f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} cores and keep "
-        f"the holder from running."
+        f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
+        f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} "
+        f"core{'s' * (case.program.cores != 1)} and keep the holder from running."
     )
 
 

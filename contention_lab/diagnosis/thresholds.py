@@ -39,6 +39,22 @@ LEAST_GROWTH: Final = 2.0
 """Across a sweep: how many times the hold time of the same work must grow from the fewest threads
 to the most to say that waiters slow the holder. Sharing caches and memory costs less."""
 
+MOSTLY: Final = 0.5
+"""More than half of something is most of it: of a lock's waiting spent spinning, for a sweep to
+call it a lock that spins."""
+
+LEAST_HAND_OFF: Final = 0.1
+"""Share of the waiting during which nobody held the lock, from which it is mentioned. Some
+percent are normal: a woken thread needs its time to start."""
+
+SAME: Final = 0.05
+"""Batch times that differ by less are called the same: about the spread of repeats on a quiet
+machine."""
+
+RETROGRADE: Final = 1.5
+"""How many times as long as with the fewest threads a batch must take with the most to say that
+threads make it slower: more than a busy machine does to one of two medians."""
+
 LARGEST_SEVERITY: Final = 0.99
 """A lock cannot be said to cost all of a program's time; also keeps bounds on gains finite."""
 

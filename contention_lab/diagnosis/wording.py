@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ def duration(seconds: float) -> str:
 
 def number(value: float) -> str:
     """Write a number with two digits, or all digits before the point: `0.28`, `6.1`, `754`."""
-    if not value or not math.isfinite(value):
-        return "0" if not value else str(value)
-    places = max(0, 1 - math.floor(math.log10(abs(value)) + 1e-9))
-    return f"{value:.{places}f}"
+    if not value:
+        return "0"
+    exponent = int(f"{value:.1e}".partition("e")[2])  # after rounding to two digits
+    return f"{value:.{max(0, 1 - exponent)}f}"
 
 
 def percent(share: float) -> str:
@@ -62,3 +61,17 @@ def enumeration(items: Sequence[str]) -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def seconds(value: float) -> str:
+    """Write the time of a batch, in seconds from a tenth of one on: `0.28 s`, `31 ms`."""
+    return f"{number(value)} s" if value >= 0.095 else duration(value)
+
+
+def times(ratio: float, *, same: float) -> str:
+    """Write how a time changed: `21.8 times as long`, `1.9 times as fast`, `the same`."""
+    if 1.0 - same <= ratio <= 1.0 + same:
+        return "the same"
+    slower, factor = ratio > 1.0, max(ratio, 1.0 / ratio)
+    digits = f"{factor:.2f}" if factor < 1.095 else f"{factor:.1f}"
+    return f"{digits} times as {'long' if slower else 'fast'}"

@@ -1,0 +1,96 @@
+"""Figures and places as sentences have them."""
+
+from __future__ import annotations
+
+import pytest
+
+from contention_lab.diagnosis import AccusedLock, Party
+from contention_lab.diagnosis.wording import (
+    duration,
+    enumeration,
+    lock_and_origin,
+    name,
+    names,
+    number,
+    percent,
+    place,
+    seconds,
+    times,
+)
+from contention_lab.trace import Frame
+
+WORKER = Frame("run.<locals>.worker", "C:\\src\\app.py", 12, 10)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (754.2, "754 s"),
+        (6.14, "6.1 s"),
+        (0.99996, "1.0 s"),
+        (0.0312, "31 ms"),
+        (0.00099996, "1.0 ms"),
+        (2.5e-6, "2.5 µs"),
+        (480e-9, "480 ns"),
+        (0.0, "0 s"),
+    ],
+)
+def test_durations_choose_their_unit(value: float, text: str) -> None:
+    assert duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.28, "0.28"), (0.1, "0.10"), (6.149, "6.1"), (21.8, "22"), (754.2, "754"), (0, "0")],
+)
+def test_numbers_have_two_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_shares_are_percent() -> None:
+    assert [percent(share) for share in (0.934, 0.0951, 0.004, 0.0)] == [
+        "93 %",
+        "10 %",
+        "0.40 %",
+        "0 %",
+    ]
+
+
+def test_batch_times_stay_in_seconds_as_long_as_that_reads_well() -> None:
+    assert [seconds(value) for value in (6.1, 0.28, 0.031)] == ["6.1 s", "0.28 s", "31 ms"]
+
+
+def test_changes_are_told_as_factors() -> None:
+    assert [times(ratio, same=0.05) for ratio in (21.79, 1.07, 1.03, 0.97, 0.5)] == [
+        "21.8 times as long",
+        "1.07 times as long",
+        "the same",
+        "the same",
+        "2.0 times as fast",
+    ]
+
+
+def test_places_and_locks_are_named_as_in_the_source() -> None:
+    assert place(WORKER) == "`worker` (app.py:12)"
+    assert place(None) == "code outside the program"
+    assert name(WORKER) == "worker"
+    assert lock_and_origin(AccusedLock("cache", "Mutex", WORKER, 1)) == (
+        "`cache` (Mutex, made at app.py:12)"
+    )
+    assert lock_and_origin(AccusedLock("cache", "", None, 3)) == "`cache` (lock, 3 of them)"
+
+
+def test_lists_are_written_out() -> None:
+    assert [enumeration(list(text)) for text in ("", "a", "ab", "abc")] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+
+
+def test_parties_are_named_once() -> None:
+    party = Party(WORKER, (), 1.0, 1.0)
+
+    assert names([party, party, Party(None, (), 1.0, 1.0)]) == "`worker`"
+    assert names([Party(None, (), 1.0, 1.0)]) == "code outside the program"

@@ -133,7 +133,7 @@ def _state_heading(variants: tuple[Any, ...], bars: list[tuple[str, Bar]]) -> st
 
 def _state_plots(variants: tuple[Any, ...], bars: list[tuple[str, Bar]]) -> PlotPair:
     """A bar for each thread count, or, of several variants, one each at the most threads."""
-    if not bars:
+    if not any(bar.total for _, bar in bars):
         return PlotPair("", "")
     if len(variants) == 1:
         columns = [bar for _, bar in bars]

@@ -82,7 +82,8 @@ def columns_plot(
         axes.set_xlabel(axis, fontsize=12, labelpad=4)
         for place, bar in zip(places, bars, strict=True):
             axes.annotate(
-                seconds(bar.total), (place, 1), xytext=(0, 5), textcoords="offset points",
+                seconds(bar.total) if bar.total else "–", (place, 1),
+                xytext=(0, 5), textcoords="offset points",
                 ha="center", fontsize=9.5 if small else 11.5, fontweight="bold",
             )  # fmt: skip
         axes.annotate(
@@ -117,9 +118,13 @@ def rows_plot(bars: Sequence[Bar], identifier: str, width: int, css: str) -> Mar
         axes.set_xticks((0, 0.5, 1), ("0 %", "50 %", "100 %"))
         for place, bar in enumerate(bars):
             axes.annotate(
-                seconds(bar.total), (1, place), xytext=(6, 0), textcoords="offset points",
-                va="center", fontsize=11.5, fontweight="bold",
+                seconds(bar.total) if bar.total else "–", (1, place), xytext=(6, 0),
+                textcoords="offset points", va="center", fontsize=11.5, fontweight="bold",
             )  # fmt: skip
+            if not bar.total:
+                axes.text(
+                    0, place, " met no recorded lock", va="center", color=paint("muted"),
+                )  # fmt: skip
         _calm(axes)
         axes.tick_params(axis="y", labelcolor=paint("ink"))
         return themed_svg(figure, identifier, "Thread time by state", _in_words(bars), css)

@@ -201,6 +201,22 @@ def test_a_sweep_without_traces_still_has_its_plots() -> None:
     assert 'id="times-wide-title"' in text
 
 
+def test_threads_that_met_no_lock_are_not_shown_as_time() -> None:
+    variants = ("global-spinlock", "thread-local")
+    result = sweep_result(variants)
+    for point in result["points"]:
+        if point["variant"] == "thread-local":
+            point["thread_s"] = dict.fromkeys(point["thread_s"], 0.0)
+
+    drawn = Page(sweep_page(result, {})).texts["text"]
+    alone = sweep_result(("thread-local",))
+    for point in alone["points"]:
+        point["thread_s"] = dict.fromkeys(point["thread_s"], 0.0)
+
+    assert " met no recorded lock" in drawn
+    assert "No thread of these runs met a recorded lock" in sweep_page(alone, {})
+
+
 def test_a_sweep_that_was_cut_short_says_so() -> None:
     result = sweep_result()
     result["complete"] = False

@@ -8,10 +8,12 @@ from contention_lab.analysis.blame import HAND_OFF, UNRECORDED, Blame, blame
 from contention_lab.analysis.block_matrix import BlockMatrix, block_matrix
 from contention_lab.analysis.flame import FlameNode, flame
 from contention_lab.analysis.lock_table import LockRow, lock_table
+from contention_lab.analysis.parties import GIL
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.analysis.thread_time import ThreadTime, thread_time
 
 __all__ = [
+    "GIL",
     "HAND_OFF",
     "UNRECORDED",
     "Blame",

@@ -6,6 +6,9 @@ acquire, or under a hold that was not recorded) is "hand-off". Where holds overl
 those of a semaphore do, the covered time is divided in proportion to the overlaps. The parts of a
 wait always add up to the wait, to the nanosecond.
 
+A thread that has waited for a lock and got it may have to wait for the GIL before it can go on.
+Meanwhile it holds the lock, but its code is not to blame: that part of a pair is told apart.
+
 It names records, not code: `block_matrix` and `flame` turn records into frames. The chain from a
 holder that was itself waiting to the root is not followed here.
 
@@ -21,8 +24,11 @@ import numpy as np
 
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.overlap import PAIR, overlaps
+from contention_lab.analysis.readiness import ready_to_run
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from contention_lab.trace import Records, Trace
 
 HAND_OFF: Final = -1
@@ -39,8 +45,9 @@ class Blame:
     ----------
     pairs
         Structured array: `wait` (position in `trace.waits`), `hold` (position in `trace.holds`,
-        `HAND_OFF` or `UNRECORDED`), `ns` (int64, above 0). Ordered by wait, then time, with what
-        no hold covers last. The sum over a wait is its `end_ns - gil_ns - start_ns`.
+        `HAND_OFF` or `UNRECORDED`), `ns` (int64, above 0), and of that `gil_ns`, during which the
+        holder had the lock but not yet the GIL. Ordered by wait, then time, with what no hold
+        covers last. The sum of `ns` over a wait is its `end_ns - gil_ns - start_ns`.
     """
 
     pairs: Records
@@ -54,6 +61,11 @@ class Blame:
     def unexplained_ns(self) -> int:
         """Return the waiting that no recorded hold covers, in nanoseconds."""
         return int(self.pairs["ns"][self.pairs["hold"] < 0].sum())
+
+    @property
+    def gil_ns(self) -> int:
+        """Return the waiting for holders that themselves waited for the GIL, in nanoseconds."""
+        return int(self.pairs["gil_ns"].sum())
 
 
 def blame(trace: Trace) -> Blame:
@@ -78,5 +90,19 @@ def blame(trace: Trace) -> Blame:
     pairs = np.concatenate([*found, rest])
     pairs = pairs[np.argsort(pairs["wait"], kind="stable")]
     pairs["wait"] = waits.index[pairs["wait"]]
+    pairs["gil_ns"] = _waiting_for_gil(trace, pairs)
     pairs.setflags(write=False)
     return Blame(pairs)
+
+
+def _waiting_for_gil(trace: Trace, pairs: Records) -> npt.NDArray[np.int64]:
+    """Return how much of each pair the holder spent waiting for the GIL."""
+    held = np.flatnonzero(pairs["hold"] >= 0)
+    ready = ready_to_run(trace)[pairs["hold"][held]]
+    start = trace.holds["start_ns"][pairs["hold"][held]].astype(np.int64)
+    waits = trace.waits[pairs["wait"][held]]
+    begin = np.maximum(start, waits["start_ns"].astype(np.int64))
+    end = np.minimum(ready, waits["end_ns"].astype(np.int64))
+    gil_ns = np.zeros(len(pairs), dtype=np.int64)
+    gil_ns[held] = np.clip(end - begin, 0, pairs["ns"][held])
+    return gil_ns

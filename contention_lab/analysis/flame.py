@@ -16,7 +16,7 @@ from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.blame import blame as blame_of
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
-from contention_lab.analysis.parties import culprit_stacks
+from contention_lab.analysis.parties import GIL, culprit_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +37,7 @@ MAX_DEPTH: Final = 400
 ROOT: Final = ("all", "", 0, 0)
 HAND_OFF_STEP: Final = ("(hand-off: no recorded hold)", "", 0, 0)
 UNRECORDED_STEP: Final = ("(hold not recorded)", "", 0, 0)
+GIL_STEP: Final = (GIL.function, "", 0, 0)
 CUT_STEP: Final = ("(outer frames not recorded)", "", 0, 0)
 
 
@@ -120,11 +121,12 @@ def _add_culprits(trace: Trace, tree: _Branch, blame: Blame) -> None:
     site[lost] = trace.waits["holder_site"][pairs["wait"][lost]]
     site[stack != 0] = 0
     columns = trace.waits["lock"][pairs["wait"]], np.minimum(pairs["hold"], 0), stack, site
-    for (lock, kind, stack_id, site_id), ns in _sums(pairs["ns"], *columns):
-        steps = [_lock_step(trace.lock(lock)), *_steps(trace, stack_id, site_id)]
-        if kind < 0:
-            steps.append(UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP)
-        tree.add(steps, ns)
+    for weights, last in ((pairs["ns"] - pairs["gil_ns"], ()), (pairs["gil_ns"], (GIL_STEP,))):
+        for (lock, kind, stack_id, site_id), ns in _sums(weights, *columns):
+            steps = [_lock_step(trace.lock(lock)), *_steps(trace, stack_id, site_id), *last]
+            if kind < 0:
+                steps.append(UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP)
+            tree.add(steps, ns)
 
 
 def _sums(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
 
-PAIR: Final = np.dtype([("wait", "<i4"), ("hold", "<i4"), ("ns", "<i8")])
+PAIR: Final = np.dtype([("wait", "<i4"), ("hold", "<i4"), ("ns", "<i8"), ("gil_ns", "<i8")])
 BLOCK_PAIRS: Final = 1 << 20
 """Pairs worked on at a time: bounds temporary memory."""
 
@@ -42,9 +42,9 @@ def overlaps(waits: Spans, holds: Spans) -> Iterator[Records]:
     Yields
     ------
     Records
-        Arrays of `PAIR`: `wait` is a position in `waits`, `hold` an `index` of `holds`. Of one
-        wait, the shares are at most as long as the overlaps, and together exactly as long as the
-        time that any hold covers.
+        Arrays of `PAIR`: `wait` is a position in `waits`, `hold` an `index` of `holds`, `gil_ns`
+        is 0. Of one wait, the shares are at most as long as the overlaps, and together exactly as
+        long as the time that any hold covers.
     """
     line = _Line(waits, holds)
     crowded = line.crowded()
@@ -59,6 +59,28 @@ def overlaps(waits: Spans, holds: Spans) -> Iterator[Records]:
         yield _shares_together(line, np.concatenate(found))
     else:
         yield np.zeros(0, dtype=PAIR)
+
+
+def on_one_line(*columns: tuple[npt.NDArray[np.intp], Integers]) -> list[Integers]:
+    """Return times as positions on one line, on which groups follow one another.
+
+    Parameters
+    ----------
+    columns
+        Pairs of a group number from 0 and a time from 0 for each record.
+
+    Returns
+    -------
+    list
+        Positions, int64, one array for each pair. They keep the order of groups, and within a
+        group that of times; distances are those of the times where 64 bits suffice.
+    """
+    length = 1 + max(int(times.max(initial=0)) for _, times in columns)
+    groups = 1 + max(int(group.max(initial=0)) for group, _ in columns)
+    if length * groups < 1 << 62:
+        return [group * length + times for group, times in columns]
+    distinct = np.unique(np.concatenate([times for _, times in columns]))
+    return [group * len(distinct) + np.searchsorted(distinct, times) for group, times in columns]
 
 
 class _Line:
@@ -81,18 +103,12 @@ class _Line:
         self.holds = holds.where(order)
         self.lock_of_wait = lock_of_wait
         self.lock_of_hold = lock_of_hold[order]
-        columns = (waits.start_ns, waits.end_ns, self.holds.start_ns, self.holds.end_ns)
-        length = 1 + max(int(column.max(initial=0)) for column in columns)
-        if length * len(locks) >= 1 << 62:
-            # Too long for 64 bits: the order of the times is enough to search.
-            times = np.unique(np.concatenate(columns))
-            ranks = [np.searchsorted(times, column) for column in columns]
-            columns = (ranks[0], ranks[1], ranks[2], ranks[3])
-            length = len(times)
-        self.wait_start = lock_of_wait * length + columns[0]
-        self.wait_end = lock_of_wait * length + columns[1]
-        self.hold_start = self.lock_of_hold * length + columns[2]
-        self.hold_end = self.lock_of_hold * length + columns[3]
+        self.wait_start, self.wait_end, self.hold_start, self.hold_end = on_one_line(
+            (lock_of_wait, waits.start_ns),
+            (lock_of_wait, waits.end_ns),
+            (self.lock_of_hold, self.holds.start_ns),
+            (self.lock_of_hold, self.holds.end_ns),
+        )
 
     def crowded(self) -> npt.NDArray[np.bool_]:
         """Tell for each hold whether holds of its lock overlap each other."""

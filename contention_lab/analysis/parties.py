@@ -8,19 +8,24 @@ release: the place whose code ran while others waited.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from contention_lab.analysis.blame import HAND_OFF, UNRECORDED
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.sites import is_user_code, user_frame
+from contention_lab.trace import Frame
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from contention_lab.analysis.blame import Blame
-    from contention_lab.trace import Frame, Trace
+    from contention_lab.trace import Trace
+
+
+GIL: Final = Frame("(waiting for the GIL)", "", 0, 0)
+"""Stands for a holder that has the lock but not yet the GIL: no code of its own runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,7 +75,9 @@ class CaseFile:
         of_case = np.isin(self.trace.waits["lock"], ids)[self._pairs.pairs["wait"]]
         pairs = self._pairs.pairs[of_case]
         recorded_s = float(waits.length_ns.sum()) / 1e9
-        blamed_s = float(pairs["ns"][pairs["hold"] != HAND_OFF].sum()) / 1e9
+        held = pairs[pairs["hold"] != HAND_OFF]
+        blamed_s = float((held["ns"] - held["gil_ns"]).sum()) / 1e9
+        gil_s = float(held["gil_ns"].sum()) / 1e9
         waited_s = _union_ns(waits) / 1e9
         blamed = of_case & (self._pairs.pairs["hold"] != HAND_OFF)
         users = set(self._users(ids))
@@ -87,7 +89,8 @@ class CaseFile:
             user_wall_s=sum(time.wall_s for time in self.times if time.thread.id in users),
             waiters=recorded_s / waited_s if waited_s else 0.0,
             waited_s=waited_s,
-            explained_share=blamed_s / recorded_s if recorded_s else 1.0,
+            blamed_share=blamed_s / recorded_s if recorded_s else 1.0,
+            gil_share=gil_s / recorded_s if recorded_s else 0.0,
             victims=self._parties(
                 self._victims,
                 self._victims.which[waits.index],
@@ -99,7 +102,7 @@ class CaseFile:
                 self._culprits,
                 self._culprits.which[blamed],
                 self._stacks[blamed],
-                self._pairs.pairs["ns"][blamed],
+                (self._pairs.pairs["ns"] - self._pairs.pairs["gil_ns"])[blamed],
                 recorded_s,
                 preferred=self._running[blamed],
             ),

@@ -217,11 +217,7 @@ class _Series:
             wait += "s"
         if not finding.culprits:
             return f"{lock} {effect}: {victims} {wait}, who holds it was not recorded"
-        culprit = finding.culprits[0]
-        return (
-            f"{lock} {effect}: {names([culprit])} holds it for {percent(culprit.share)} "
-            f"of the waiting, {victims} {wait}"
-        )
+        return f"{lock} {effect}: {_blame(finding)}, {victims} {wait}"
 
     def growth(self) -> str:
         """How the batch time grows with threads."""
@@ -245,13 +241,8 @@ class _Series:
             where = f"At {self.traced_threads} threads: " if self.traced_threads else ""
             lines.append(where + self.diagnosis.summary)
         finding = self.finding
-        hand_off_s = (finding.evidence.get("hand_off_s") or 0.0) if finding else 0.0
-        wait_s = (finding.evidence.get("wait_s") or 0.0) if finding else 0.0
-        if wait_s and hand_off_s >= LEAST_HAND_OFF * wait_s:
-            lines.append(
-                f"For {percent(hand_off_s / wait_s)} of the waiting nobody held it: the lock was "
-                "free, but no waiter had a CPU or woke up in time."
-            )
+        if finding is not None:
+            lines += _unblamed_lines(finding)
         lines += self._hold_lines()
         lines += self._fit_lines()
         if finding is not None:
@@ -292,6 +283,31 @@ class _Series:
         advice = f"; it is fastest with {best} thread{'s' * (best != 1)}" if best else ""
         error = f" (mean error {percent(float(fit['mean_error']))})" if "mean_error" in fit else ""
         return [f"The fitted law{error} has {enumeration(parts)}{advice}."]
+
+
+def _blame(finding: Finding) -> str:
+    """Who holds the lock, and for how much of the waiting."""
+    culprit = finding.culprits[0]
+    blamed_s, wait_s = (float(finding.evidence.get(name) or 0.0) for name in ("blamed_s", "wait_s"))
+    if not blamed_s or blamed_s >= (1.0 - LEAST_HAND_OFF) * wait_s:
+        return f"{names([culprit])} holds it for {percent(culprit.share)} of the waiting"
+    share = percent(min(1.0, culprit.thread_s / blamed_s))
+    return f"{names([culprit])} causes {share} of the waiting for code run under it"
+
+
+def _unblamed_lines(finding: Finding) -> list[str]:
+    """Waiting that no code under the lock causes, where it is worth a word."""
+    evidence = finding.evidence
+    wait_s = float(evidence.get("wait_s") or 0.0)
+    parts = [
+        f"{percent(float(evidence.get(name) or 0.0) / wait_s)} passed while {what}"
+        for name, what in (
+            ("holder_gil_s", "the new holder itself waited for the GIL"),
+            ("hand_off_s", "nobody held it: it was free, but no waiter had a CPU or woke up yet"),
+        )
+        if wait_s and float(evidence.get(name) or 0.0) >= LEAST_HAND_OFF * wait_s
+    ]
+    return [f"Of all the waiting, {enumeration(parts)}."] if parts else []
 
 
 def _comparison(series: Sequence[_Series]) -> SweepVerdict:

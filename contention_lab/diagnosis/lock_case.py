@@ -85,8 +85,11 @@ class LockCase:
         Average number of threads waiting while any was; 0 if no wait was recorded.
     waited_s
         Wall time during which any thread waited, from recorded waits.
-    explained_share
-        Share of the waiting during which a hold is known; 1 if no wait was recorded at all.
+    blamed_share
+        Share of the waiting during which code that holds the lock is to blame; 1 if no wait was
+        recorded at all.
+    gil_share
+        Share of the waiting during which the holder itself waited for the GIL.
     victims, culprits
         Places that waited, and that held while others waited; the most first.
     holds
@@ -100,7 +103,8 @@ class LockCase:
     user_wall_s: float
     waiters: float
     waited_s: float
-    explained_share: float
+    blamed_share: float
+    gil_share: float
     victims: tuple[Party, ...]
     culprits: tuple[Party, ...]
     holds: Mapping[Frame | None, HoldTimes]
@@ -110,25 +114,24 @@ class LockCase:
         return float(sum(getattr(row, name) for row in self.rows))
 
     @property
-    def explained_s(self) -> float:
-        """Waiting, of all threads together, during which a hold is known."""
-        return self.total("wait_s") * self.explained_share
+    def blamed_s(self) -> float:
+        """Waiting, of all threads together, that code holding the lock is to blame for."""
+        return self.total("wait_s") * self.blamed_share
 
     @property
     def wait_share(self) -> float:
-        """Share of its users' time that they waited while a hold is known."""
-        return self.explained_s / self.user_wall_s if self.user_wall_s else 0.0
+        """Share of its users' time that they waited for it."""
+        return self.total("wait_s") / self.user_wall_s if self.user_wall_s else 0.0
+
+    @property
+    def blamed_wait_share(self) -> float:
+        """Share of its users' time that they waited for code that held it."""
+        return self.wait_share * self.blamed_share
 
     @property
     def utilisation(self) -> float:
         """Share of the wall time that the busiest instance was held."""
         return max((row.utilisation for row in self.rows), default=0.0)
-
-    @property
-    def gil_in_holds(self) -> float:
-        """Share of the hold time that new holders spent waiting for the GIL."""
-        hold_s = self.total("hold_s")
-        return min(1.0, self.total("gil_s") / hold_s) if hold_s else 0.0
 
     @property
     def spin_of_cpu(self) -> float:
@@ -176,7 +179,11 @@ class LockCase:
             "utilisation": self.utilisation,
             "users": self.users,
             "wait_share": self.wait_share,
-            "hand_off_s": self.total("wait_s") - self.explained_s,
+            "blamed_s": self.blamed_s,
+            "holder_gil_s": self.total("wait_s") * self.gil_share,
+            "hand_off_s": max(
+                0.0, self.total("wait_s") * (1.0 - self.blamed_share - self.gil_share)
+            ),
             "average_waiters": self.waiters,
             "longest_wait_s": max((row.wait_max_s for row in self.rows), default=0.0),
             "longest_hold_s": max((row.hold_max_s for row in self.rows), default=0.0),

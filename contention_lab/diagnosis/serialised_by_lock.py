@@ -10,7 +10,6 @@ from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
-    MOST_GIL_IN_HOLDS,
 )
 from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent, place
 
@@ -24,19 +23,17 @@ def find(case: LockCase) -> Finding | None:
     """Return the finding if it is true of a lock.
 
     It is true if the threads that use the lock spend a tenth of their time or more waiting for it
-    while another is known to hold it, and the holders are not themselves held up by the GIL for
-    most of the time. Waiting while nobody holds the lock (hand-off) does not count: the lock was
-    free, and it was something else that kept the waiter from taking it.
+    while code of another thread holds it. Two kinds of waiting do not count, since no work done
+    under the lock causes them: while the new holder itself waits for the GIL, and while nobody
+    holds the lock (hand-off), so that it was something else that kept the waiter from taking it.
 
     Severity is that share of time, but not more than the machine has left to give: threads beyond
     the cores would wait for a CPU if they did not wait for the lock. What a collapse of spinning
     explains (see `spin_collapse`) is taken off, since parking would remove it.
     """
-    if case.total("wait_s") < LEAST_WAIT_S or case.wait_share < LEAST_WAIT_SHARE:
+    if case.total("wait_s") < LEAST_WAIT_S or case.blamed_wait_share < LEAST_WAIT_SHARE:
         return None
-    if case.gil_in_holds > MOST_GIL_IN_HOLDS:
-        return None
-    severity = min(case.wait_share, case.idle_share, LARGEST_SEVERITY)
+    severity = min(case.blamed_wait_share, case.idle_share, LARGEST_SEVERITY)
     severity *= 1.0 - stretched_share(case)
     return Finding(
         kind=KIND,
@@ -52,7 +49,7 @@ def find(case: LockCase) -> Finding | None:
 
 def summary(case: LockCase) -> str:
     """Return the finding as a sentence."""
-    share = percent(case.total("wait_s") / case.user_wall_s)
+    share = percent(case.wait_share)
     lock = lock_and_origin(case.lock)
     if not case.culprits:
         return (

@@ -13,13 +13,9 @@ LEAST_WAIT_S: Final = 0.001
 delay on a busy machine: a single one can make up most of a very short recording."""
 
 LEAST_WAIT_SHARE: Final = 0.10
-"""Share of the time of a lock's users that they must have waited for recorded holds of it. Below
-it, removing the lock altogether could not make the program a ninth faster; between 1 % and 10 %
-lie programs that share a queue or a cache and are fine."""
-
-MOST_GIL_IN_HOLDS: Final = 0.5
-"""Share of the hold time that new holders spent waiting for the GIL. Above it the lock is held
-mainly because the GIL is not to be had: waiting for it is waiting for the GIL in disguise."""
+"""Share of the time of a lock's users that they must have waited for it. Below it, removing the
+lock altogether could not make the program a ninth faster; between 1 % and 10 % lie programs that
+share a queue or a cache and are fine."""
 
 LEAST_SPIN_OF_CPU: Final = 0.3
 """Share of the process's CPU time that waiters burn in spin loops, for them to be able to take
@@ -44,7 +40,7 @@ MOSTLY: Final = 0.5
 call it a lock that spins."""
 
 LEAST_HAND_OFF: Final = 0.1
-"""Share of the waiting during which nobody held the lock, from which it is mentioned. Some
+"""Share of the waiting that no code under the lock causes, from which it is mentioned. Some
 percent are normal: a woken thread needs its time to start."""
 
 SAME: Final = 0.05

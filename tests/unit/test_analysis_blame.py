@@ -49,6 +49,36 @@ def test_time_for_the_gil_is_nobodys_fault() -> None:
     assert shares(blame(parse(builder.bytes()))) == [(0, 0, 50)]
 
 
+def test_a_holder_that_waits_for_the_gil_is_told_apart() -> None:
+    builder, lock, a, b = two_threads()
+    c = builder.add_thread("c")
+    builder.add_hold(lock, a, 0, 100)
+    builder.add_hold(lock, b, 100, 400)
+    builder.add_hold(lock, b, 400, 410)
+    builder.add_wait(lock, b, 50, 300, gil_ns=200)  # had the lock at 100, the GIL at 300
+    builder.add_wait(lock, c, 150, 350)
+    builder.add_wait(lock, c, 320, 410)
+
+    result = blame(parse(builder.bytes()))
+
+    assert shares(result) == [(0, 0, 50), (1, 1, 200), (2, 1, 80), (2, 2, 10)]
+    assert result.pairs["gil_ns"].tolist() == [0, 150, 0, 0]
+    assert result.gil_ns == 150
+
+
+def test_the_gil_is_looked_for_in_the_hold_that_the_wait_led_to() -> None:
+    builder, lock, a, b = two_threads()
+    other = builder.add_lock()
+    builder.add_wait(lock, a, 0, 80, gil_ns=50)  # its hold was not recorded
+    builder.add_hold(lock, a, 100, 200)
+    builder.add_hold(lock, b, 200, 300)
+    builder.add_hold(other, a, 0, 300)
+    builder.add_wait(lock, b, 90, 200)
+    builder.add_wait(other, b, 10, 300)
+
+    assert blame(parse(builder.bytes())).gil_ns == 0
+
+
 def test_holds_of_other_locks_are_not_blamed() -> None:
     builder, lock, a, b = two_threads()
     other = builder.add_lock()
@@ -288,9 +318,10 @@ def test_the_parts_of_a_wait_always_add_up_to_it(
     trace = parse(builder.bytes())
 
     sums: dict[int, int] = defaultdict(int)
-    for wait, _, ns in shares(blame(trace)):
-        assert ns > 0
-        sums[wait] += ns
+    for pair in blame(trace).pairs:
+        assert pair["ns"] > 0
+        assert 0 <= pair["gil_ns"] <= pair["ns"]
+        sums[int(pair["wait"])] += int(pair["ns"])
     for i, record in enumerate(trace.waits):
         waited = int(record["end_ns"]) - int(record["start_ns"]) - int(record["gil_ns"])
         assert sums[i] == max(0, waited)

@@ -88,6 +88,57 @@ def test_culprits_start_with_the_lock_and_say_what_is_not_known() -> None:
     assert plain(flame(trace, "culprit", blame(trace))) == expected
 
 
+def test_what_the_holder_executed_is_preferred_to_its_release() -> None:
+    builder = TraceBuilder()
+    backward = builder.add_frame("backward", "/src/client.py", 40)
+    matmul = builder.add_frame("matmul", "/src/rules.py", 7)
+    release, running = builder.add_stack(backward), builder.add_stack(matmul, backward)
+    lock, a, b, c = builder.add_lock(), *(builder.add_thread() for _ in range(3))
+    builder.add_hold(lock, a, 0, 100, site=backward, stack=release)
+    builder.add_hold(lock, b, 100, 150, site=backward, stack=release)
+    builder.add_wait(lock, c, 10, 150, holder=a, holder_stack=running)
+    # Began during the second hold, and saw nothing of it; the first was seen by the other wait.
+    builder.add_wait(lock, a, 120, 150, holder=b)
+    tree = flame(parse(builder.bytes()), "culprit")
+
+    ((_, (seen,)),) = [(lock.name, lock.children) for lock in tree.children]
+    assert (seen.name, seen.total_ns, seen.self_ns) == ("backward", 170, 80)
+    assert [(node.name, node.total_ns) for node in seen.children] == [("matmul", 90)]
+
+
+def test_a_later_hold_is_shown_as_other_waits_saw_it() -> None:
+    builder = TraceBuilder()
+    backward = builder.add_frame("backward", "/src/client.py", 40)
+    matmul = builder.add_frame("matmul", "/src/rules.py", 7)
+    release, running = builder.add_stack(backward), builder.add_stack(matmul, backward)
+    lock, a, b, c = builder.add_lock(), *(builder.add_thread() for _ in range(3))
+    builder.add_hold(lock, a, 0, 100, site=backward, stack=release)
+    builder.add_hold(lock, b, 100, 150, site=backward, stack=release)
+    builder.add_wait(lock, c, 10, 150, holder=a)
+    builder.add_wait(lock, a, 120, 150, holder=b, holder_stack=running)
+    tree = flame(parse(builder.bytes()), "culprit")
+
+    (seen,) = tree.children[0].children
+    assert (seen.total_ns, seen.self_ns) == (170, 90)
+    assert [(node.name, node.total_ns) for node in seen.children] == [("matmul", 80)]
+
+
+def test_a_holder_that_waits_for_the_gil_has_a_leaf_of_its_own() -> None:
+    builder = TraceBuilder()
+    backward = builder.add_frame("backward", "/src/client.py", 40)
+    lock, a, b = builder.add_lock(), builder.add_thread(), builder.add_thread()
+    builder.add_hold(lock, a, 100, 400, site=backward)
+    builder.add_wait(lock, a, 100, 300, gil_ns=200)
+    builder.add_wait(lock, b, 150, 400)
+    tree = flame(parse(builder.bytes()), "culprit")
+
+    (seen,) = tree.children[0].children
+    assert (seen.name, seen.total_ns, seen.self_ns) == ("backward", 250, 100)
+    assert [(node.name, node.total_ns) for node in seen.children] == [
+        ("(waiting for the GIL)", 150)
+    ]
+
+
 def test_spinning_and_holding_have_trees_of_their_own() -> None:
     trace = parse(case().bytes())
 

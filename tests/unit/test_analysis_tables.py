@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contention_lab.analysis import LockRow, blame, block_matrix, lock_table, thread_time
+from contention_lab.analysis import GIL, LockRow, blame, block_matrix, lock_table, thread_time
 from contention_lab.trace import (
     HoldFlag,
     Outcome,
@@ -171,6 +171,21 @@ def test_the_matrix_of_chosen_locks_leaves_the_others_out() -> None:
 
     assert block_matrix(trace, blame(trace), locks=[99]).seconds.shape == (0, 0)
     assert block_matrix(trace, blame(trace), locks=[1]).seconds.sum() == pytest.approx(97e-9)
+
+
+def test_the_matrix_sets_holders_apart_that_wait_for_the_gil() -> None:
+    builder = TraceBuilder()
+    backward = builder.add_frame("backward", "/src/client.py", 40)
+    stack = builder.add_stack(backward)
+    lock, a, b = builder.add_lock(), builder.add_thread(), builder.add_thread()
+    builder.add_hold(lock, a, 100, 400, site=backward)
+    builder.add_wait(lock, a, 90, 300, gil_ns=200)
+    builder.add_wait(lock, b, 150, 400, stack=stack)
+    trace = parse(builder.bytes())
+    matrix = block_matrix(trace, blame(trace))
+
+    assert matrix.culprits == (GIL, trace.frames[1], None)
+    assert (matrix.seconds * 1e9).round().tolist() == [[150, 100, 0], [0, 0, 10]]
 
 
 # Thread time

@@ -68,15 +68,17 @@ class Case:
         for turn in range(turns):
             lock = locks[turn % instances]
             held = round(hold_ms[turn % len(hold_ms)] * MS)
+            next_held = round(hold_ms[(turn + 1) % len(hold_ms)] * MS)
             holder = turn % threads
             for other in range(1, waiting + 1):
                 spun = held if spinning else 0
+                gil_ns = round(gil * next_held) if other == 1 else 0
                 spin_ns += round(spun * spin_cpu)
                 builder.add_wait(
                     lock,
                     (holder + other) % threads + 1,
                     now,
-                    now + held + round(gil * held),
+                    now + held + gil_ns,
                     stack=wait_stack,
                     holder=holder + 1,
                     holder_site=backward,
@@ -84,7 +86,7 @@ class Case:
                     spin_ns=spun,
                     spin_cpu_ns=round(spun * spin_cpu),
                     park_ns=held - spun,
-                    gil_ns=round(gil * held),
+                    gil_ns=gil_ns,
                     kind=kind,
                 )
             if recorded_holds:
@@ -265,7 +267,7 @@ def test_without_any_one_condition_it_is_no_collapse(changes: dict[str, Any]) ->
         Case(waiters=0),  # a lock that is held all the time and nobody waits for
         Case(kind=WaitKind.COORDINATION),  # waiting for work
         Case(turns=1, hold_ms=(0.1,)),  # next to nothing
-        Case(gil=0.9),  # new holders spend their holds waiting for the GIL
+        Case(gil=0.95),  # new holders spend their holds waiting for the GIL
         Case(gap_ms=90.0),
         collapse(gap_ms=150.0),
     ],

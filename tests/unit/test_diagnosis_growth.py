@@ -95,7 +95,7 @@ def test_evidence_comes_before_what_to_do() -> None:
 
     first, hand_off, growth, bound, law, step = verdict.lines
     assert first == "At 32 threads: 7 of 8 threads spin."
-    assert hand_off.startswith("For 20 % of the waiting nobody held it")
+    assert hand_off.startswith("Of all the waiting, 20 % passed while nobody held it")
     assert "holds the lock for 0.13 s on 1 thread and for 5.5 s on 32" in growth
     assert "no thread count can beat 0.13 s" in bound
     assert law.startswith("The fitted law (mean error ")

@@ -1,0 +1,62 @@
+"""How a failure is said on the command line: one line, and where it makes sense what to type next.
+
+It knows nothing of what failed: the parts of the package raise their own one-line exceptions, and
+`reported` turns the kinds that a subcommand expects into a message and exit status 1. An exception
+nobody expected keeps its traceback, since that is a fault of ours.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROGRAM: Final = "contention-lab"
+
+_WARNINGS_SHOWN: Final = 3
+
+
+@contextmanager
+def reported(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn exceptions of `kinds`, and failing files, into one line and exit status 1.
+
+    Parameters
+    ----------
+    kinds
+        Exceptions whose text is already what, why and what to do.
+
+    Raises
+    ------
+    click.ClickException
+        In place of them.
+    """
+    try:
+        yield
+    except kinds as error:
+        raise click.ClickException(str(error)) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        subject = f"{error.filename}: " if error.filename is not None else ""
+        raise click.ClickException(f"{subject}{error.strerror or error}") from error
+
+
+def warn(lines: Sequence[str]) -> None:
+    """Print warnings to stderr, the first few in full."""
+    for line in lines[:_WARNINGS_SHOWN]:
+        click.echo(f"warning: {line}", err=True)
+    if len(lines) > _WARNINGS_SHOWN:
+        click.echo(f"warning: and {len(lines) - _WARNINGS_SHOWN} more", err=True)
+
+
+def complaint(error: click.ClickException) -> str:
+    """Return the line that says what went wrong."""
+    message = " ".join(error.format_message().split())
+    if not isinstance(error, click.UsageError):
+        return f"{PROGRAM}: {message}"
+    command = error.ctx.command_path if error.ctx is not None else PROGRAM
+    return f"{PROGRAM}: {message.rstrip('.')} (try: {command} --help)"

@@ -1,0 +1,38 @@
+"""Make one offline HTML page that explains one or more traces.
+
+The page is written beside the first trace unless `-o` says otherwise; its path is printed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from contention_lab.cli.failure import reported
+
+
+@click.command(name="report", help=__doc__)
+@click.argument(
+    "paths", metavar="FILE.clt...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the page.  [default: the first trace, with .html]",
+)
+def command(paths: tuple[Path, ...], output: Path | None) -> None:
+    """Write the page."""
+    from contention_lab.diagnosis import diagnose
+    from contention_lab.report import trace_page
+    from contention_lab.trace import TraceError, load
+
+    page = paths[0].with_suffix(".html") if output is None else output
+    with reported(TraceError):
+        traces = [load(path) for path in paths]
+        diagnoses = [diagnose(trace).to_json() for trace in traces]
+        page.write_text(trace_page(traces, diagnoses), encoding="utf-8")
+    for diagnosis in diagnoses:
+        click.echo(diagnosis["summary"], err=True)
+    click.echo(page)

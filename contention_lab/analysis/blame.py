@@ -100,9 +100,9 @@ def _waiting_for_gil(trace: Trace, pairs: Records) -> npt.NDArray[np.int64]:
     held = np.flatnonzero(pairs["hold"] >= 0)
     ready = ready_to_run(trace)[pairs["hold"][held]]
     start = trace.holds["start_ns"][pairs["hold"][held]].astype(np.int64)
-    waits = trace.waits[pairs["wait"][held]]
-    begin = np.maximum(start, waits["start_ns"].astype(np.int64))
-    end = np.minimum(ready, waits["end_ns"].astype(np.int64))
+    wait = pairs["wait"][held]
+    begin = np.maximum(start, trace.waits["start_ns"][wait].astype(np.int64))
+    end = np.minimum(ready, trace.waits["end_ns"][wait].astype(np.int64))
     gil_ns = np.zeros(len(pairs), dtype=np.int64)
     gil_ns[held] = np.clip(end - begin, 0, pairs["ns"][held])
     return gil_ns

@@ -65,28 +65,26 @@ def lock_waits(trace: Trace) -> Spans:
     Waiting for an event or an item (`WaitKind.COORDINATION`) is not among it. A wait that was
     still open lasts until the end of the trace.
     """
-    waits = trace.waits
-    index = np.flatnonzero(waits["kind"] == WaitKind.CONTENTION)
-    waits = waits[index]
-    is_open = waits["outcome"] == Outcome.OPEN
-    start, end = _bounded(waits["start_ns"]), _bounded(waits["end_ns"])
-    end = np.where(is_open, np.maximum(end, trace.duration_ns), end)
-    end = np.maximum(start, end - _bounded(waits["gil_ns"]))
-    return Spans(
-        index, waits["lock"].astype(np.int64), waits["thread"].astype(np.int64), start, end
-    )
+    return _waits(trace, WaitKind.CONTENTION)
 
 
 def coordination_waits(trace: Trace) -> Spans:
     """Return the time threads waited for something other than a lock."""
+    return _waits(trace, WaitKind.COORDINATION)
+
+
+def _waits(trace: Trace, kind: WaitKind) -> Spans:
     waits = trace.waits
-    index = np.flatnonzero(waits["kind"] == WaitKind.COORDINATION)
-    waits = waits[index]
-    is_open = waits["outcome"] == Outcome.OPEN
-    start, end = _bounded(waits["start_ns"]), _bounded(waits["end_ns"])
-    end = np.maximum(start, np.where(is_open, np.maximum(end, trace.duration_ns), end))
+    index = np.flatnonzero(waits["kind"] == kind)
+    start, end, gil = (_bounded(waits[name][index]) for name in ("start_ns", "end_ns", "gil_ns"))
+    is_open = waits["outcome"][index] == Outcome.OPEN
+    end = np.where(is_open, np.maximum(end, trace.duration_ns), end)
     return Spans(
-        index, waits["lock"].astype(np.int64), waits["thread"].astype(np.int64), start, end
+        index,
+        waits["lock"][index].astype(np.int64),
+        waits["thread"][index].astype(np.int64),
+        start,
+        np.maximum(start, end - gil),
     )
 
 

@@ -1,13 +1,13 @@
 """One row per lock: how often it was taken, how long it was waited for and held.
 
-Totals come from counters, which are exact whatever was dropped; quantiles come from wait records,
-and a row says how many of those are missing.
+Totals come from counters, which are exact whatever was dropped (in a file that was cut, from the
+records if those say more); quantiles come from wait records, and a row says how many are missing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,31 +95,42 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
     """Return a row for every lock that anything was recorded of, the most waited for first."""
     counters, waits, holds = trace.counters, lock_waits(trace), hold_spans(trace)
     ids = np.unique(np.concatenate([counters["lock"].astype(np.int64), waits.lock, holds.lock]))
-    counted = _Groups(np.searchsorted(ids, counters["lock"]), len(ids))
-    total = {name: counted.sum(counters[name]) for name in _SUMS}
     outcome = trace.waits["outcome"][waits.index]
     still_waiting = waits.where(outcome == Outcome.OPEN)
+    ended = waits.where((outcome != Outcome.OPEN) & (outcome != Outcome.FAILED_TRY))
     attempts = waits.where(outcome != Outcome.FAILED_TRY)
-    still_held = holds.where((trace.holds["flags"] & int(HoldFlag.OPEN)) != 0)
-    opened = _Groups(np.searchsorted(ids, still_waiting.lock), len(ids))
-    tried = _Groups(np.searchsorted(ids, attempts.lock), len(ids))
-    held = _Groups(np.searchsorted(ids, still_held.lock), len(ids))
+    is_open = (trace.holds["flags"] & int(HoldFlag.OPEN)) != 0
+    still_held, released = holds.where(is_open), holds.where(~is_open)
+    counted, opened, done, tried, held, freed = (
+        _Groups(np.searchsorted(ids, lock), len(ids))
+        for lock in (
+            counters["lock"].astype(np.int64),
+            *(spans.lock for spans in (still_waiting, ended, attempts, still_held, released)),
+        )
+    )
+
+    def parts(name: str) -> npt.NDArray[np.float64]:
+        """Return a sum over waits; of a file cut before its counters, as far as recorded."""
+        return np.maximum(counted.sum(counters[name]), done.sum(trace.waits[name][ended.index]))
 
     open_waits = opened.count()
-    missing = np.maximum(0, total["contended"] - (tried.count() - open_waits))
+    contended = np.maximum(counted.sum(counters["contended"]), done.count())
+    whole = counted.sum(counters["wait_ns"]) - counted.sum(counters["gil_ns"])
+    waited = np.maximum(whole, done.sum(ended.length_ns))
+    hold_ns = np.maximum(counted.sum(counters["hold_ns"]), freed.sum(released.length_ns))
+    missing = contended - done.count()
     wait_p50, wait_p99, wait_max = tried.quantiles(attempts.length_ns, 0.5, 0.99, 1.0)
     columns = {
-        "acquires": total["acquires"],
-        "contended": total["contended"] + open_waits,
-        "timed_out": total["timed_out"],
-        "failed_tries": total["failed_tries"],
-        "wait_s": np.maximum(0, total["wait_ns"] - total["gil_ns"])
-        + opened.sum(still_waiting.length_ns),
-        "spin_s": total["spin_ns"],
-        "spin_cpu_s": total["spin_cpu_ns"],
-        "park_s": total["park_ns"],
-        "gil_s": total["gil_ns"],
-        "hold_s": total["hold_ns"] + held.sum(still_held.length_ns),
+        "acquires": counted.sum(counters["acquires"]),
+        "contended": contended + open_waits,
+        "timed_out": counted.sum(counters["timed_out"]),
+        "failed_tries": counted.sum(counters["failed_tries"]),
+        "wait_s": waited + opened.sum(still_waiting.length_ns),
+        "spin_s": parts("spin_ns"),
+        "spin_cpu_s": parts("spin_cpu_ns"),
+        "park_s": parts("park_ns"),
+        "gil_s": parts("gil_ns"),
+        "hold_s": hold_ns + held.sum(still_held.length_ns),
         "wait_p50_s": wait_p50,
         "wait_p99_s": wait_p99,
         "wait_max_s": np.where(
@@ -149,12 +160,6 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
         for i, lock in enumerate(ids.tolist())
     ]
     return tuple(sorted(rows, key=lambda row: (-row.wait_s, -row.contended, row.lock.id)))
-
-
-_SUMS: Final = (
-    *("acquires", "contended", "timed_out", "failed_tries"),
-    *("wait_ns", "gil_ns", "spin_ns", "spin_cpu_ns", "park_ns", "hold_ns"),
-)
 
 
 class _Groups:

@@ -93,19 +93,19 @@ def culprit_stacks(
         Whether it is what the holder was executing, and not its release.
     """
     pairs = blame.pairs
-    waits = trace.waits[pairs["wait"]]
-    seen = waits["holder_stack"].astype(np.int64)
+    waits, holds = trace.waits, trace.holds
+    seen = waits["holder_stack"][pairs["wait"]].astype(np.int64)
     held = np.flatnonzero(pairs["hold"] >= 0)
-    holds = trace.holds[pairs["hold"][held]]
-    at_start = (holds["thread"] == waits["holder"][held]) & (
-        holds["start_ns"] <= waits["start_ns"][held]
+    wait, hold = pairs["wait"][held], pairs["hold"][held]
+    at_start = (holds["thread"][hold] == waits["holder"][wait]) & (
+        holds["start_ns"][hold] <= waits["start_ns"][wait]
     )
     seen[held[~at_start]] = 0
     seen[pairs["hold"] == HAND_OFF] = 0
     # Of several sights of one hold, the one that cost the most time stands for it.
     sights = held[seen[held] != 0]
     sights = sights[np.argsort(pairs["ns"][sights], kind="stable")]
-    of_hold = np.zeros(len(trace.holds), dtype=np.int64)
+    of_hold = np.zeros(len(holds), dtype=np.int64)
     of_hold[pairs["hold"][sights]] = seen[sights]
     later = held[seen[held] == 0]
     seen[later] = of_hold[pairs["hold"][later]]

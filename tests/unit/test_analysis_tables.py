@@ -79,6 +79,18 @@ def test_dropped_waits_are_told_and_the_longest_is_still_known() -> None:
     assert (row.wait_s, row.wait_max_s, row.wait_p99_s) == (500e-9, 300e-9, 10e-9)
 
 
+def test_a_file_cut_before_its_counters_has_what_was_recorded() -> None:
+    builder = TraceBuilder(derive_counters=False)
+    lock, a = builder.add_lock(), builder.add_thread()
+    builder.add_wait(lock, a, 0, 100, spin_ns=40, park_ns=60, gil_ns=10)
+    builder.add_hold(lock, a, 90, 300)
+    (row,) = table(builder)
+
+    assert (row.contended, row.missing_waits) == (1, 0)
+    assert (row.wait_s, row.spin_s, row.park_s, row.gil_s) == (90e-9, 40e-9, 60e-9, 10e-9)
+    assert row.hold_s == pytest.approx(210e-9)
+
+
 def test_open_waits_and_open_holds_count_until_the_end() -> None:
     builder = TraceBuilder(duration_ns=1000)
     lock, a, b = builder.add_lock(), builder.add_thread(), builder.add_thread()

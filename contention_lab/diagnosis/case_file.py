@@ -19,7 +19,7 @@ from contention_lab.diagnosis.lock_case import HoldTimes, LockCase, Program, acc
 from contention_lab.diagnosis.thresholds import CASES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -80,7 +80,7 @@ class CaseFile:
         gil_s = float(held["gil_ns"].sum()) / 1e9
         waited_s = _union_ns(waits) / 1e9
         blamed = of_case & (self._pairs.pairs["hold"] != HAND_OFF)
-        users = set(self._users(ids))
+        users = self._users(ids)
         return LockCase(
             program=self.program,
             lock=accused(rows[0], len(rows)),
@@ -109,10 +109,11 @@ class CaseFile:
             holds=self._hold_times(ids),
         )
 
-    def _users(self, ids: npt.NDArray[np.int64]) -> Iterable[int]:
+    def _users(self, ids: npt.NDArray[np.int64]) -> set[int]:
         counters = self.trace.counters
-        yield from counters["thread"][np.isin(counters["lock"], ids)].tolist()
-        yield from self._waits.thread[np.isin(self._waits.lock, ids)].tolist()
+        counted = counters["thread"][np.isin(counters["lock"], ids)]
+        waiting = self._waits.thread[np.isin(self._waits.lock, ids)]
+        return {*np.unique(counted).tolist(), *np.unique(waiting).tolist()}
 
     def _parties(
         self,

@@ -58,7 +58,9 @@ class Frame:
 
     @property
     def place(self) -> str:
-        """File name and line, as people write it: `client.py:40`."""
+        """File name and line, as people write it: `client.py:40`; empty without a file."""
+        if not self.filename:
+            return ""
         return f"{PurePath(self.filename.replace(chr(92), '/')).name}:{self.line}"
 
 

@@ -82,7 +82,8 @@ def command(
     _say_verdict(result)
     _say_evidence(result)
     if result["complete"]:
-        trace = folder / result["points"][-1]["trace"]
+        slowest = max(result["points"], key=lambda point: point["wall_s"]["median"])
+        trace = folder / slowest["trace"]
         click.echo(f"next: contention-lab top {shlex.quote(str(trace))}", err=True)
     else:
         again = _command_line(wanted, threads, repeats, settings, out, quick)

@@ -115,7 +115,8 @@ def load_warnings(before: MachineLoad, during: MachineLoad | None = None) -> lis
         Load while a sweep ran, where one did.
     """
     lines = []
-    for load, moment in ((before, "before the start"), (during, "during the sweep")):
+    first = "now" if during is None else "before the start"
+    for load, moment in ((before, first), (during, "during the sweep")):
         if load is None:
             continue
         if load.others_share > BUSY_SHARE:
@@ -128,8 +129,8 @@ def load_warnings(before: MachineLoad, during: MachineLoad | None = None) -> lis
             )
     if before.cpu_some_avg10 is not None and before.cpu_some_avg10 > PRESSURE_PERCENT:
         lines.append(
-            f"busy machine: in the ten seconds before the start, tasks waited for a CPU "
-            f"{before.cpu_some_avg10:.0f} % of the time"
+            f"busy machine: tasks waited for a CPU {before.cpu_some_avg10:.0f} % of ten "
+            f"seconds {first}"
         )
     return lines
 

@@ -67,7 +67,7 @@ def test_a_quiet_machine_gives_no_warning() -> None:
         (MachineLoad(0, 0.0, 0.0, 0.5), QUIET, "other programs used 50% of all CPUs before"),
         (QUIET, MachineLoad(9, 90.0, 0.0, 0.3), "other programs used 30% of all CPUs during"),
         (QUIET, MachineLoad(9, 90.0, 0.05, 0.0), "hypervisor withheld 5% of all CPUs during"),
-        (MachineLoad(0, 35.0, 0.0, 0.0), None, "tasks waited for a CPU 35 % of the time"),
+        (MachineLoad(0, 35.0, 0.0, 0.0), None, "tasks waited for a CPU 35 % of ten seconds now"),
     ],
 )
 def test_a_busy_machine_is_reported(

@@ -2,6 +2,11 @@ from types import CodeType, TracebackType
 from typing import Any, Final
 
 MAX_STACK_DEPTH: Final[int]
+ACQUIRED: Final[int]
+TIMED_OUT: Final[int]
+FAILED_TRY: Final[int]
+INTERRUPTED: Final[int]
+CANCELLED: Final[int]
 
 class Mutex:
     def __new__(cls, name: str | None = None) -> Mutex: ...
@@ -87,6 +92,38 @@ class Source:
 
     def __new__(cls, type_name: str, name: str | None = None) -> Source: ...
 
+def now() -> int: ...
+def capture_stack() -> int: ...
+def capture_site() -> int: ...
+def current_party() -> int: ...
+def party(name: str, /) -> int: ...
+def emit_wait(
+    lock: object,
+    party: int,
+    start_ns: int,
+    end_ns: int,
+    outcome: int,
+    kind: int,
+    stack: int,
+    holder: int,
+    holder_site: int,
+    holder_stack: int,
+    waiters: int,
+    /,
+) -> None: ...
+def emit_hold(
+    lock: object,
+    party: int,
+    start_ns: int,
+    end_ns: int,
+    site: int,
+    stack: int,
+    waiters: int,
+    release_party: int,
+    flags: int,
+    /,
+) -> None: ...
+def count(lock: object, acquires: int, failed_tries: int, /) -> None: ...
 def wait_begin(lock: object, /) -> int: ...
 def wait_end(lock: object, token: int, outcome: int, /) -> None: ...
 def wake(lock: object, /) -> None: ...

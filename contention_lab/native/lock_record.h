@@ -105,7 +105,8 @@ cl_count_wait(cl_block *block, const cl_wait_record *wait)
 {
     static const uint32_t outcome_counter[] = {
         [CL_ACQUIRED] = CL_C_ACQUIRES, [CL_TIMED_OUT] = CL_C_TIMED_OUT,
-        [CL_FAILED_TRY] = CL_C_FAILED_TRIES, [CL_INTERRUPTED] = CL_C_INTERRUPTED};
+        [CL_FAILED_TRY] = CL_C_FAILED_TRIES, [CL_INTERRUPTED] = CL_C_INTERRUPTED,
+        [CL_CANCELLED] = CL_C_INTERRUPTED};
     uint64_t length = wait->end_ns - wait->start_ns;
     cl_add(&block->value[outcome_counter[wait->outcome]], 1);
     cl_add(&block->value[CL_C_CONTENDED], 1);
@@ -240,14 +241,20 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
     return cl_lock_block_recorded(lock, thread, block, site, blocking, deadline);
 }
 
+static inline void
+cl_count_hold(cl_block *block, uint64_t length_ns)
+{
+    cl_add(&block->value[CL_C_HOLD_NS], length_ns);
+    cl_max(&block->value[CL_C_MAX_HOLD_NS], length_ns);
+    unsigned bucket = length_ns < 2 ? 0 : 63u - (unsigned)__builtin_clzll(length_ns);
+    cl_add(&block->value[CL_C_HISTOGRAM + (bucket < CL_BUCKETS ? bucket : CL_BUCKETS - 1)], 1);
+}
+
 static void
 cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blocked)
 {
     uint64_t length = hold->end_ns - hold->start_ns;
-    cl_add(&block->value[CL_C_HOLD_NS], length);
-    cl_max(&block->value[CL_C_MAX_HOLD_NS], length);
-    unsigned bucket = length < 2 ? 0 : 63u - (unsigned)__builtin_clzll(length);
-    cl_add(&block->value[CL_C_HISTOGRAM + (bucket < CL_BUCKETS ? bucket : CL_BUCKETS - 1)], 1);
+    cl_count_hold(block, length);
     if (__builtin_expect(!blocked, 1)) {
         if (cl_session.level < CL_LEVEL_TRACE) {
             return;

@@ -25,6 +25,8 @@ static PyMethodDef cl_lock_methods[] = {
     {"locked_lock", cl_lock_locked, METH_NOARGS, "An obsolete synonym of locked()."},
     {"__enter__", cl_lock_enter, METH_NOARGS, "Acquire the lock; returns True."},
     {"__exit__", (PyCFunction)(void (*)(void))cl_lock_exit, METH_FASTCALL, "Release the lock."},
+    /* threading.Condition asks for it, and else tries to acquire: a failed try that is nobody's. */
+    {"_is_owned", cl_lock_locked, METH_NOARGS, "For threading.Condition."},
     {"_at_fork_reinit", cl_lock_at_fork_reinit, METH_NOARGS,
      "Make the lock free, in a forked child whose parent held it."},
     {NULL, NULL, 0, NULL},

@@ -8,7 +8,7 @@
 #include "lock_slots.h"
 #include "recorder.h"
 #include "ring_probe.h"
-#include "source.h"
+#include "emit.h"
 
 static PyObject *
 core_start(PyObject *module, PyObject *args)
@@ -132,6 +132,7 @@ static PyMethodDef core_methods[] = {
      "start(fd, level, stack_depth, ring_bytes, meta)\n--\n\n"
      "Start recording to a file descriptor, which the recorder then owns."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
+    CL_EMIT_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
     {"wait_end", (PyCFunction)(void (*)(void))cl_wait_end, METH_FASTCALL,
@@ -174,7 +175,19 @@ core_exec(PyObject *module)
         PyObject *type = PyObject_GetAttrString(module, ours[i]);
         cl_lock_types[i] = (PyTypeObject *)type; /* kept: the module lives as long as the process */
     }
-    return PyModule_AddIntConstant(module, "MAX_STACK_DEPTH", CL_MAX_DEPTH);
+    static const struct {
+        const char *name;
+        long value;
+    } constants[] = {
+        {"MAX_STACK_DEPTH", CL_MAX_DEPTH}, {"ACQUIRED", CL_ACQUIRED}, {"TIMED_OUT", CL_TIMED_OUT},
+        {"FAILED_TRY", CL_FAILED_TRY}, {"INTERRUPTED", CL_INTERRUPTED}, {"CANCELLED", CL_CANCELLED},
+    };
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static PyModuleDef_Slot core_slots[] = {

@@ -63,6 +63,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.next_thread_id = 0;
     cl_session.threads = NULL;
     cl_session.new_locks = NULL;
+    cl_session.new_parties = NULL;
     cl_session.bell = 0;
     cl_session.stopping = 0;
     cl_session.unrecorded_threads = 0;
@@ -114,6 +115,12 @@ cl_recorder_stop(void)
         cl_lock_info_release(info);
         info = next;
     }
+    cl_party *party = atomic_exchange_explicit(&cl_session.new_parties, NULL, memory_order_acquire);
+    while (party != NULL) {
+        cl_party *next = party->next;
+        free(party);
+        party = next;
+    }
     cl_buffer_free(&cl_writer.waits);
     cl_buffer_free(&cl_writer.holds);
     cl_buffer_free(&cl_writer.table);
@@ -156,6 +163,7 @@ cl_after_fork_child(void)
         memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
         cl_session.threads = NULL;
         cl_session.new_locks = NULL;
+        cl_session.new_parties = NULL;
     }
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);

@@ -79,6 +79,14 @@ typedef struct cl_thread {
     uint64_t announced; /* the writer's: end_ns + 1 of the last record written of it */
 } cl_thread;
 
+/* A task that holds and waits like a thread, see emit.h. */
+typedef struct cl_party {
+    struct cl_party *next; /* waiting to be written, see cl_session.new_parties */
+    uint64_t start_ns;
+    uint32_t id, native_id, name_bytes;
+    char name[];
+} cl_party;
+
 static struct {
     int level;
     uint32_t stack_depth;
@@ -87,6 +95,7 @@ static struct {
     _Atomic uint32_t next_thread_id;
     _Atomic(cl_thread *) threads;
     _Atomic(cl_lock_info *) new_locks;
+    _Atomic(cl_party *) new_parties;
     _Atomic uint32_t bell;      /* the writer sleeps on it */
     _Atomic uint32_t stopping;
     _Atomic uint64_t unrecorded_threads; /* no memory for their state */

@@ -138,6 +138,29 @@ cl_write_thread(cl_file *file, cl_thread *thread, cl_buffer *buffer)
     cl_send_if_full(file, CL_THREADS, 0, buffer);
 }
 
+/* Writes the tasks taken from cl_session.new_parties and frees the list. */
+static void
+cl_write_parties(cl_party *party, cl_buffer *buffer)
+{
+    while (party != NULL) {
+        cl_party *next = party->next;
+        uint64_t zero = 0;
+        uint32_t flags = CL_THREAD_TASK;
+        cl_put(buffer, &party->id, 4);
+        cl_put(buffer, &party->native_id, 4);
+        cl_put(buffer, &zero, 8);
+        cl_put(buffer, &party->start_ns, 8);
+        cl_put(buffer, &zero, 8);
+        cl_put(buffer, &zero, 8);
+        cl_put(buffer, &flags, 4);
+        cl_put(buffer, &party->name_bytes, 4);
+        cl_put(buffer, party->name, party->name_bytes);
+        buffer->count++;
+        free(party);
+        party = next;
+    }
+}
+
 /* Writes the counters of one thread that changed, and frees blocks both sides are done with. */
 static void
 cl_write_counters(cl_file *file, cl_thread *thread, cl_buffer *buffer)

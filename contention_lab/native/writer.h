@@ -142,6 +142,8 @@ cl_flush(int last)
     /* acq_rel: we see the list whole, and own it */
     cl_lock_info *new_locks = atomic_exchange_explicit(&cl_session.new_locks, NULL,
                                                        memory_order_acq_rel);
+    cl_party *new_parties = atomic_exchange_explicit(&cl_session.new_parties, NULL,
+                                                     memory_order_acq_rel);
     cl_write_interned(file, &cl_writer.written, &cl_writer.table);
     cl_write_locks(file, new_locks, &cl_writer.table);
     /* Between two beats only full rings are emptied; totals keep the beat. */
@@ -154,6 +156,7 @@ cl_flush(int last)
             thread->announced = 1;
         }
     }
+    cl_write_parties(new_parties, &cl_writer.table);
     cl_file_send(file, CL_THREADS, 0, 0, &cl_writer.table);
     if (all) {
         cl_writer.last_threads_ns = now;

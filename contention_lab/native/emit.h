@@ -1,0 +1,217 @@
+/* Events whose times Python code took itself: asyncio tasks, semaphore permits, other processes' locks.
+ *
+ * They go through the calling thread's ring like any other. A task is a party of its own, with an id from
+ * the same numbers as threads. Counters are kept for the calling thread.
+ */
+#ifndef CL_EMIT_H
+#define CL_EMIT_H
+
+#include "source.h"
+
+/* The calling thread's state if something is being recorded, else NULL. */
+static cl_thread *
+cl_recording_thread(void)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    return epoch == 0 ? NULL : cl_thread_get(epoch);
+}
+
+static PyObject *
+cl_emit_now(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    int active = atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0;
+    return PyLong_FromUnsignedLongLong(active ? cl_now() | 1u : 0);
+}
+
+static PyObject *
+cl_emit_stack(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_thread *thread = cl_recording_thread();
+    int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE;
+    return PyLong_FromUnsignedLong(
+        detailed ? cl_stack_capture(thread->frames, cl_session.stack_depth) : 0);
+}
+
+static PyObject *
+cl_emit_site(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_thread *thread = cl_recording_thread();
+    int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE;
+    return PyLong_FromUnsignedLong(detailed ? cl_site_capture(thread->frames) : 0);
+}
+
+static PyObject *
+cl_emit_thread(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_thread *thread = cl_recording_thread();
+    return PyLong_FromUnsignedLong(thread == NULL ? 0 : thread->id);
+}
+
+/* Registers a task under a name; its party id, 0 if nothing is being recorded. */
+static PyObject *
+cl_emit_party(PyObject *module, PyObject *name)
+{
+    (void)module;
+    if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "party() takes a name");
+        return NULL;
+    }
+    cl_thread *thread = cl_recording_thread();
+    if (thread == NULL) {
+        return PyLong_FromLong(0);
+    }
+    uint32_t bytes = 0;
+    char *text = cl_utf8_copy(name, &bytes);
+    cl_party *party = text == NULL ? NULL : malloc(sizeof *party + bytes);
+    if (party == NULL) {
+        free(text);
+        return PyLong_FromLong(0);
+    }
+    party->id = atomic_fetch_add_explicit(&cl_session.next_thread_id, 1, memory_order_relaxed) + 1;
+    party->native_id = thread->native_id;
+    party->start_ns = cl_now();
+    party->name_bytes = bytes;
+    memcpy(party->name, text, bytes);
+    free(text);
+    uint32_t id = party->id;
+    cl_party *head = atomic_load_explicit(&cl_session.new_parties, memory_order_relaxed);
+    do {
+        party->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&cl_session.new_parties, &head, party,
+                                                    memory_order_release, memory_order_relaxed));
+    return PyLong_FromUnsignedLong(id);
+}
+
+/* emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site, holder_stack,
+ * waiters): one wait, with the counters that go with it (an acquire too, if it was acquired). */
+static PyObject *
+cl_emit_wait(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *object;
+    unsigned int party, stack, holder, holder_site, holder_stack, waiters;
+    int outcome, kind;
+    unsigned long long start, end;
+    if (!PyArg_ParseTuple(args, "OIKKiiIIIII", &object, &party, &start, &end, &outcome, &kind, &stack,
+                          &holder, &holder_site, &holder_stack, &waiters)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    cl_thread *thread = cl_recording_thread();
+    if (lock == NULL || outcome < CL_ACQUIRED || outcome > CL_CANCELLED || kind < CL_CONTENTION
+        || kind > CL_COORDINATION) {
+        PyErr_SetString(PyExc_ValueError, "emit_wait() takes a lock of ours and known codes");
+        return NULL;
+    }
+    cl_block *block = thread == NULL || start == 0
+                          ? NULL
+                          : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL) {
+        Py_RETURN_NONE;
+    }
+    end = end < start ? start : end;
+    cl_wait_record wait = {
+        .start_ns = start, .end_ns = end, .lock = lock->id,
+        .park_ns = end - start, .thread = party != 0 ? party : thread->id, .stack = stack,
+        .holder = holder, .holder_site = holder_site, .holder_stack = holder_stack,
+        .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind};
+    if (kind == CL_CONTENTION) {
+        cl_count_wait(block, &wait);
+    }
+    if (cl_session.level >= CL_LEVEL_PROFILE) {
+        cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
+    }
+    Py_RETURN_NONE;
+}
+
+/* emit_hold(lock, party, start_ns, end_ns, site, stack, waiters, release_party, flags): one hold; kept
+ * if somebody waited or the level is `trace`, counted in any case. */
+static PyObject *
+cl_emit_hold(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *object;
+    unsigned int party, site, stack, waiters, release_party, flags;
+    unsigned long long start, end;
+    if (!PyArg_ParseTuple(args, "OIKKIIIII", &object, &party, &start, &end, &site, &stack, &waiters,
+                          &release_party, &flags)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    cl_thread *thread = cl_recording_thread();
+    if (lock == NULL) {
+        PyErr_SetString(PyExc_ValueError, "emit_hold() takes a lock of ours");
+        return NULL;
+    }
+    cl_block *block = thread == NULL || start == 0
+                          ? NULL
+                          : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL || cl_session.level == CL_LEVEL_COUNTERS) {
+        Py_RETURN_NONE;
+    }
+    cl_hold_record hold = {
+        .start_ns = start, .end_ns = end < start ? start : end, .lock = lock->id,
+        .thread = party != 0 ? party : thread->id, .site = site, .stack = stack, .waiters = waiters,
+        .release_thread = release_party != 0 ? release_party : thread->id, .flags = flags};
+    cl_count_hold(block, hold.end_ns - hold.start_ns);
+    if (waiters > 0) {
+        cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
+    }
+    else {
+        hold.flags |= CL_HOLD_UNCONTENDED;
+    }
+    if (waiters > 0 || cl_session.level == CL_LEVEL_TRACE) {
+        cl_thread_record(thread, CL_HOLDS, &hold, sizeof hold);
+    }
+    Py_RETURN_NONE;
+}
+
+/* count(lock, acquires, failed_tries): attempts without a wait. */
+static PyObject *
+cl_emit_count(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *object;
+    unsigned int acquires, failed_tries;
+    if (!PyArg_ParseTuple(args, "OII", &object, &acquires, &failed_tries)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    cl_thread *thread = lock == NULL ? NULL : cl_recording_thread();
+    cl_block *block = thread == NULL ? NULL
+                                     : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block != NULL) {
+        cl_add(&block->value[CL_C_ACQUIRES], acquires);
+        cl_add(&block->value[CL_C_FAILED_TRIES], failed_tries);
+    }
+    Py_RETURN_NONE;
+}
+
+#define CL_EMIT_METHODS \
+    {"now", cl_emit_now, METH_NOARGS, \
+     "now()\n--\n\nNanoseconds since the recording began (never 0); 0 if nothing is recorded."}, \
+    {"capture_stack", cl_emit_stack, METH_NOARGS, \
+     "capture_stack()\n--\n\nThe id of the caller's stack; 0 if it is not recorded."}, \
+    {"capture_site", cl_emit_site, METH_NOARGS, \
+     "capture_site()\n--\n\nThe id of the innermost frame of user code; 0 if not recorded."}, \
+    {"current_party", cl_emit_thread, METH_NOARGS, \
+     "current_party()\n--\n\nThe id of the calling thread in the recording; 0 without one."}, \
+    {"party", cl_emit_party, METH_O, "party(name)\n--\n\nA new id for a task."}, \
+    {"emit_wait", cl_emit_wait, METH_VARARGS, \
+     "emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site,\n" \
+     "holder_stack, waiters)\n--\n\nRecord a wait that Python code timed with now()."}, \
+    {"emit_hold", cl_emit_hold, METH_VARARGS, \
+     "emit_hold(lock, party, start_ns, end_ns, site, stack, waiters, release_party, flags)\n--\n\n" \
+     "Record a hold that Python code timed with now()."}, \
+    {"count", cl_emit_count, METH_VARARGS, \
+     "count(lock, acquires, failed_tries)\n--\n\nCount attempts that did not wait."}
+
+#endif

@@ -6,11 +6,7 @@ measures or reads traces; numbers go in, numbers and sentences come out.
 
 from __future__ import annotations
 
-from contention_lab.scaling.fit import (
-    ScalingError,
-    ScalingFit,
-    TooFewPointsError,
-    fit_scaling,
-)
+from contention_lab.scaling.errors import ScalingError, TooFewPointsError
+from contention_lab.scaling.fit import ScalingFit, fit_scaling
 
 __all__ = ["ScalingError", "ScalingFit", "TooFewPointsError", "fit_scaling"]

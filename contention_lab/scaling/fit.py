@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from contention_lab.scaling.bootstrap import interval, redraw
+from contention_lab.scaling.errors import ScalingError, TooFewPointsError
 from contention_lab.scaling.law import AMDAHL, USL, FloatArray
 from contention_lab.scaling.least_squares import FittedLaw, fit_law
 from contention_lab.scaling.limits import cannot_tell
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
 FEWEST_POINTS: Final = 4
 DRAWS: Final = 2048
 SEED: Final = 1
-
-
-class ScalingError(Exception):
-    """Numbers that cannot be used; one line: what, why, what to do."""
-
-
-class TooFewPointsError(ScalingError):
-    """Fewer thread counts than a law needs; bounds are all that can be said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,12 @@ class FittedLaw:
 
 
 def fit_law(
-    law: Law, threads: FloatArray, seconds: FloatArray, *, residuals: Residuals = "log"
+    law: Law,
+    threads: FloatArray,
+    seconds: FloatArray,
+    *,
+    residuals: Residuals = "log",
+    cores: float | None = None,
 ) -> FittedLaw:
     """Fit a law; where it has a knee, try one between each two neighbouring thread counts.
 
@@ -75,13 +80,16 @@ def fit_law(
         Time of the fixed batch at each, positive, shape (points,).
     residuals
         What is squared: the log of the time, or the throughput 1/T.
+    cores
+        Where the knee is known to be.
 
     Returns
     -------
     FittedLaw
         The best of the fits, by the sum of squares asked for.
     """
-    fits = [_fit_at(law, threads, seconds, knee, residuals) for knee in knees(law, threads)]
+    tried = knees(law, threads) if cores is None or not law.has_knee else np.array([cores])
+    fits = [_fit_at(law, threads, seconds, float(knee), residuals) for knee in tried]
     return min(fits, key=lambda scored: scored[0])[1]
 
 

@@ -21,6 +21,8 @@ NEGLIGIBLE: Final = 1e-6
 
 TOLERANCE: Final = 1e-14
 
+MOST_KNEES: Final = 32
+
 Residuals = Literal["log", "throughput"]
 
 
@@ -68,7 +70,7 @@ def fit_law(
     residuals: Residuals = "log",
     cores: float | None = None,
 ) -> FittedLaw:
-    """Fit a law; where it has a knee, try one between each two neighbouring thread counts.
+    """Fit a law, with the best of the knees tried where it has one.
 
     Parameters
     ----------
@@ -94,15 +96,17 @@ def fit_law(
 
 
 def knees(law: Law, threads: FloatArray) -> FloatArray:
-    """Return the places where a law's knee is tried: every inner thread count."""
+    """Return where a law's knee is tried: at every inner thread count, and between each two."""
     if not law.has_knee:
         return np.array([np.inf])
     distinct = np.unique(threads)
-    inner = distinct[1:-1] if len(distinct) > 2 else distinct[:1]
-    most = 32
-    if len(inner) > most:
-        inner = inner[np.linspace(0, len(inner) - 1, most).round().astype(int)]
-    return inner
+    if len(distinct) <= 2:
+        return distinct[:1]
+    between = np.sqrt(distinct[:-1] * distinct[1:])
+    tried = np.sort(np.concatenate([distinct[1:-1], between]))
+    if len(tried) > MOST_KNEES:
+        tried = tried[np.linspace(0, len(tried) - 1, MOST_KNEES).round().astype(int)]
+    return tried
 
 
 def _fit_at(

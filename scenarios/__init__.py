@@ -1,1 +1,4 @@
-"""The scenarios that ship with contention-lab: one TOML file each, read by `contention_lab.sweep`."""
+"""The scenarios that ship with contention-lab: one TOML file each.
+
+`contention_lab.sweep` reads them as data of this package; nothing is imported from here.
+"""

@@ -7,7 +7,7 @@ the number of threads, down to the last bit of their losses.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from contention_lab.autodiff.layers import MLP, initial_weights
 from contention_lab.autodiff.optimizers import OPTIMIZERS
 from contention_lab.autodiff.tensor import constant, parameter
 
-Job: TypeAlias = tuple[int, Callable[[], float]]
+Around: TypeAlias = Callable[[], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def defaults() -> dict[str, Any]:
 def run(
     parameters: Mapping[str, Any],
     threads: int,
-    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    around: Around = nullcontext,
 ) -> WorkloadResult:
     """Train the batch on some threads, after a small warm-up, with BLAS on one thread.
 
@@ -81,12 +81,8 @@ def run(
         raise ValueError(f"threads must be a positive integer, not {threads!r}")
     with threadpool_limits(1, "blas"), connect(p.client, p.lock or None) as client:
         tasks = [Task.of(p, number) for number in range(p.trainings)]
-        tasks[0].train(client, steps=1)
-        with around():
-            wall_s, cpu_s = time.perf_counter(), time.process_time()
-            losses = _spread([partial(task.train, client, p.steps) for task in tasks], threads)
-            wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
-    return WorkloadResult(wall_s, cpu_s, p.trainings, losses)
+        crew = Crew([partial(task.train, client, p.steps) for task in tasks])
+        return crew.run(threads, partial(tasks[0].train, client, steps=1), around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,35 +115,61 @@ class Task:
         return float(loss)
 
 
-def _spread(work: Sequence[Callable[[], float]], threads: int) -> tuple[float, ...]:
-    """Do all of `work` on threads and return the results; the first exception ends it."""
-    todo, results, errors = deque(enumerate(work)), dict[int, float](), list[BaseException]()
+class Crew:
+    """Threads that do a list of jobs, timed from a common start; the first exception ends it."""
 
-    def trainer() -> None:
+    def __init__(self, jobs: Sequence[Callable[[], float]]) -> None:
+        self._todo = deque(enumerate(jobs))
+        self._results, self._errors = dict[int, float](), list[BaseException]()
+        self._warming, self._go = threading.Lock(), threading.Event()
+
+    def run(self, threads: int, warm_up: Callable[[], object], around: Around) -> WorkloadResult:
+        """Do the jobs on new threads.
+
+        Each thread warms up first, one after the other. For one, its memory is then its own: in a
+        training that takes minutes, the first touch of every page does not count.
+        """
+        warm = threading.Barrier(threads + 1)
+        pool = [
+            threading.Thread(target=self._work, args=(warm_up, warm), name=f"trainer {i}")
+            for i in range(threads)
+        ]
         try:
-            for number, job in _taken(todo):
-                results[number] = job()
+            for thread in pool:
+                thread.start()
+            with suppress(threading.BrokenBarrierError):  # the error itself is raised below
+                warm.wait()
+            with around():
+                wall_s, cpu_s = time.perf_counter(), time.process_time()
+                self._go.set()
+                for thread in pool:
+                    thread.join()
+                wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
+        finally:  # after Ctrl-C each thread ends with the training it is in
+            self._todo.clear()
+            self._go.set()
+            warm.abort()
+        if self._errors:
+            raise self._errors[0]
+        losses = tuple(self._results[number] for number in range(len(self._results)))
+        return WorkloadResult(wall_s, cpu_s, len(losses), losses)
+
+    def _work(self, warm_up: Callable[[], object], warm: threading.Barrier) -> None:
+        try:
+            with self._warming:
+                warm_up()
+            warm.wait()
+            self._go.wait()
+            while True:
+                try:
+                    number, job = self._todo.popleft()
+                except IndexError:  # all are taken
+                    return
+                self._results[number] = job()
         except BaseException as error:
-            errors.append(error)
-            todo.clear()
-
-    pool = [threading.Thread(target=trainer, name=f"trainer {i}") for i in range(threads)]
-    for thread in pool:
-        thread.start()
-    try:
-        for thread in pool:
-            thread.join()
-    finally:
-        todo.clear()  # after Ctrl-C each thread ends with the training it is in
-    if errors:
-        raise errors[0]
-    return tuple(results[number] for number in range(len(work)))
-
-
-def _taken(todo: deque[Job]) -> Iterator[Job]:
-    with suppress(IndexError):  # another thread took the last one
-        while True:
-            yield todo.popleft()
+            self._errors.append(error)
+            self._todo.clear()
+            warm.abort()
 
 
 def parse(given: Mapping[str, Any]) -> Parameters:

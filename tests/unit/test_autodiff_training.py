@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contention_lab.autodiff import CLIENTS, connect, parameter
-from contention_lab.autodiff.optimizers import SGD, Adam
+from contention_lab.autodiff.optimizers import OPTIMIZERS, SGD, Adam
 from contention_lab.autodiff.workload import defaults, parse, run
 
 TINY = {"trainings": 6, "steps": 4, "batch": 16, "layers": [8, 12, 5]}
@@ -86,22 +86,23 @@ def test_only_the_batch_is_inside_the_context_around_it():
     assert seen == ["in", "out"]
 
 
-def test_an_error_in_a_training_reaches_the_caller(monkeypatch):
-    from contention_lab.autodiff import workload
-
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("good_steps", [0, 1])  # fails in the warm-up, or in the batch
+@pytest.mark.parametrize("error", [ArithmeticError, IndexError])
+def test_an_error_in_a_training_reaches_the_caller(monkeypatch, error, good_steps, threads):
     class Broken:
         def __init__(self, rate):
-            self.left = 2
+            self.left = good_steps
 
         def step(self, parameters, gradients):
-            self.left -= 1
             if not self.left:
-                raise ArithmeticError("diverged")
+                raise error("diverged")
+            self.left -= 1
             return parameters
 
-    monkeypatch.setitem(workload.OPTIMIZERS, "sgd", Broken)
-    with pytest.raises(ArithmeticError, match="diverged"):
-        run(TINY, 4)
+    monkeypatch.setitem(OPTIMIZERS, "sgd", Broken)
+    with pytest.raises(error, match="diverged"):
+        run(TINY, threads)
 
 
 def test_defaults_are_valid_and_plain():

@@ -1,8 +1,8 @@
 """Making the runs of a sweep, each in a fresh process, one after the other.
 
 It draws no conclusion. A run that fails is remembered with the reason and the sweep goes on; only
-when the first few runs have all failed does it stop, since the rest would fail as well. Ctrl-C ends
-the sweep where it is and keeps what is finished.
+when the first few runs, or the first few traced ones, have all failed does it stop, since the rest
+would fail as well. Ctrl-C ends the sweep where it is and keeps what is finished.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contention_lab.sweep.scenario import Scenario
 
 _HOPELESS: Final = 3
-"""So many failures before the first success end the sweep."""
+"""So many failures before the first success of timed or of traced runs end the sweep."""
 
 
 class Observer(Protocol):
@@ -178,8 +178,11 @@ class _Sweep:
         except RunFailed as error:
             self._failures[run] = str(error)
             self._observer.finished(run, None)
-            if not self._journal.results and len(self._failures) >= _HOPELESS:
-                raise SweepError(f"every run fails; {run.point}: {error}") from error
+            failed = sum(other.traced == run.traced for other in self._failures)
+            made = any(other.traced == run.traced for other in self._journal.results)
+            if failed >= _HOPELESS and not made:
+                kind = "traced run" if run.traced else "run"
+                raise SweepError(f"every {kind} fails; {run.point}: {error}") from error
         else:
             self._journal.add(run, result)
             self._observer.finished(run, result)

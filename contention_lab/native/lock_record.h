@@ -153,7 +153,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     for (;;) {
         PyThreadState *tstate = PyEval_SaveThread();
         result = cl_lock_wait(lock, deadline, 1, &parts);
-        uint64_t stopped_at = cl_now_after();
+        uint64_t stopped_at = result == CL_WAIT_ACQUIRED ? parts.acquired_at : cl_now();
         if (result == CL_WAIT_ACQUIRED && detailed) {
             cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end);
         }

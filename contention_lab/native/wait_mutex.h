@@ -7,7 +7,8 @@
 /* What a wait was made of, for the record. */
 typedef struct {
     uint64_t spin_ns, park_ns, spin_cpu_ns, spins;
-    uint64_t cpu_at_end; /* thread CPU time when the lock was acquired, 0 not measured */
+    uint64_t acquired_at; /* when the lock became ours, ns since the start of the recording */
+    uint64_t cpu_at_end;  /* thread CPU time at that moment, 0 not measured */
 } cl_wait_parts;
 
 enum { CL_WAIT_ACQUIRED, CL_WAIT_TIMED_OUT, CL_WAIT_SIGNAL };
@@ -21,6 +22,7 @@ cl_wait_parked(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts
     for (;;) {
         /* acquire, as in cl_lock_try() */
         if (atomic_exchange_explicit(&lock->state, CL_HELD_PARKED, memory_order_acquire) == CL_FREE) {
+            parts->acquired_at = timed ? cl_now_after() : 0;
             return CL_WAIT_ACQUIRED;
         }
         uint64_t before = timed ? cl_now() : 0;

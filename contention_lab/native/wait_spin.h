@@ -41,7 +41,7 @@ cl_spin_finish(cl_spin_meter *meter, int timed, cl_wait_parts *parts)
     if (!timed) {
         return;
     }
-    uint64_t end = cl_now();
+    uint64_t end = parts->acquired_at != 0 ? parts->acquired_at : cl_now();
     parts->spin_ns += end - meter->start;
     if (meter->wall_zero != 0) {
         uint64_t cpu = cl_thread_cpu_ns();
@@ -61,6 +61,8 @@ cl_wait_spin(cl_lock *lock, uint64_t deadline, int timed, int main_thread, cl_wa
         /* relaxed: only a look; the compare-and-swap that follows does the ordering */
         if (atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE
             && cl_lock_try(lock)) {
+            /* At once: whatever comes next, we may be preempted before it, as a holder. */
+            parts->acquired_at = timed ? cl_now_after() : 0;
             result = CL_WAIT_ACQUIRED;
             break;
         }

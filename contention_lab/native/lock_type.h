@@ -220,7 +220,7 @@ cl_lock_repr(PyObject *object)
     const char *state =
         atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE ? "unlocked" : "locked";
     const char *type = Py_TYPE(object)->tp_name;
-    return lock->name == NULL
+    return lock->name == NULL || lock->label != CL_LABEL_TYPE
                ? PyUnicode_FromFormat("<%s %s object at %p>", state, type, object)
                : PyUnicode_FromFormat("<%s %s object %R at %p>", state, type, lock->name, object);
 }

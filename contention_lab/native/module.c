@@ -9,6 +9,9 @@
 #include "recorder.h"
 #include "ring_probe.h"
 #include "emit.h"
+#include "exchange.h"
+#include "front.h"
+#include "trace_file.h"
 
 static PyObject *
 core_start(PyObject *module, PyObject *args)
@@ -52,10 +55,11 @@ core_stop(PyObject *module, PyObject *unused)
     cl_recorder_stop();
     const cl_status_record *status = &cl_writer.last;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsi}", "waits", status->waits, "holds", status->holds, "dropped_waits",
+        "{sKsKsKsKsKsKsKsKsKsi}", "waits", status->waits, "holds", status->holds, "dropped_waits",
         status->dropped_waits, "dropped_holds", status->dropped_holds, "bytes_written",
         cl_writer.file.bytes_written, "unrecorded_threads",
         (unsigned long long)atomic_load_explicit(&cl_session.unrecorded_threads, memory_order_relaxed),
+        "acquires", cl_totals.acquires, "contended", cl_totals.contended, "wait_ns", cl_totals.wait_ns,
         "error", cl_writer.file.error);
 }
 
@@ -131,6 +135,16 @@ static PyMethodDef core_methods[] = {
     {"start", core_start, METH_VARARGS,
      "start(fd, level, stack_depth, ring_bytes, meta)\n--\n\n"
      "Start recording to a file descriptor, which the recorder then owns."},
+    {"claim", cl_claim, METH_O,
+     "claim(fd)\n--\n\nTake a file for one recording; the descriptor to use instead. OSError if another"
+     " has it."},
+    {"add_meta", cl_add_meta, METH_O,
+     "add_meta(json)\n--\n\nWrite metadata that updates the earlier; False if nothing is recorded."},
+    {"stand_in", cl_stand_in, METH_VARARGS,
+     "stand_in(type, name)\n--\n\nA lock of ours for one that exists."},
+    {"exchange", (PyCFunction)(void (*)(void))cl_exchange, METH_FASTCALL,
+     "exchange(old, new, places, methods)\n--\n\n"
+     "Put a lock in the place of another everywhere, or nowhere; None, or why not."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_EMIT_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
@@ -157,6 +171,11 @@ static PyMethodDef core_methods[] = {
 static int
 core_exec(PyObject *module)
 {
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError,
+                        "contention_lab records the main interpreter only; import it there");
+        return -1;
+    }
     int error = cl_recorder_import();
     if (error != 0) {
         errno = error;
@@ -167,7 +186,8 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
-        || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0) {
+        || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
+        || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};

@@ -64,6 +64,8 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.threads = NULL;
     cl_session.new_locks = NULL;
     cl_session.new_parties = NULL;
+    cl_session.new_meta = NULL;
+    memset(&cl_totals, 0, sizeof cl_totals);
     cl_session.bell = 0;
     cl_session.stopping = 0;
     cl_session.unrecorded_threads = 0;
@@ -164,6 +166,7 @@ cl_after_fork_child(void)
         cl_session.threads = NULL;
         cl_session.new_locks = NULL;
         cl_session.new_parties = NULL;
+        cl_session.new_meta = NULL;
     }
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);

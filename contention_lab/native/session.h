@@ -87,6 +87,13 @@ typedef struct cl_party {
     char name[];
 } cl_party;
 
+/* Metadata that came after the start. */
+typedef struct cl_meta {
+    struct cl_meta *next; /* waiting to be written, see cl_session.new_meta */
+    size_t bytes;
+    char json[];
+} cl_meta;
+
 static struct {
     int level;
     uint32_t stack_depth;
@@ -96,6 +103,7 @@ static struct {
     _Atomic(cl_thread *) threads;
     _Atomic(cl_lock_info *) new_locks;
     _Atomic(cl_party *) new_parties;
+    _Atomic(cl_meta *) new_meta;
     _Atomic uint32_t bell;      /* the writer sleeps on it */
     _Atomic uint32_t stopping;
     _Atomic uint64_t unrecorded_threads; /* no memory for their state */

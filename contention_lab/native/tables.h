@@ -12,6 +12,29 @@ typedef struct {
     uint32_t codes, frames, stacks;
 } cl_written;
 
+/* Sums over all locks and threads, of the blocks that are gone and, at the end, of the others: what can be
+ * said of a recording even if its file could not be written. The writer's. */
+static struct {
+    uint64_t acquires, contended, wait_ns;
+} cl_totals;
+
+static void
+cl_total_add(cl_block *block)
+{
+    cl_totals.acquires += atomic_load_explicit(&block->value[CL_C_ACQUIRES], memory_order_relaxed);
+    cl_totals.contended += atomic_load_explicit(&block->value[CL_C_CONTENDED], memory_order_relaxed);
+    cl_totals.wait_ns += atomic_load_explicit(&block->value[CL_C_WAIT_NS], memory_order_relaxed);
+}
+
+static void
+cl_total_add_thread(cl_thread *thread)
+{
+    cl_block *block = atomic_load_explicit(&thread->blocks, memory_order_acquire);
+    for (; block != NULL; block = block->next) {
+        cl_total_add(block);
+    }
+}
+
 static void
 cl_put(cl_buffer *buffer, const void *data, size_t bytes)
 {
@@ -161,6 +184,25 @@ cl_write_parties(cl_party *party, cl_buffer *buffer)
     }
 }
 
+/* Writes the metadata taken from cl_session.new_meta (newest first), oldest first, and frees the list. */
+static void
+cl_write_meta(cl_file *file, cl_meta *newest)
+{
+    cl_meta *ordered = NULL;
+    while (newest != NULL) {
+        cl_meta *next = newest->next;
+        newest->next = ordered;
+        ordered = newest;
+        newest = next;
+    }
+    while (ordered != NULL) {
+        cl_meta *next = ordered->next;
+        cl_file_chunk(file, CL_META, 0, 0, 1, ordered->json, ordered->bytes);
+        free(ordered);
+        ordered = next;
+    }
+}
+
 /* Writes the counters of one thread that changed, and frees blocks both sides are done with. */
 static void
 cl_write_counters(cl_file *file, cl_thread *thread, cl_buffer *buffer)
@@ -171,6 +213,7 @@ cl_write_counters(cl_file *file, cl_thread *thread, cl_buffer *buffer)
         cl_block *next = block->next;
         if (before != NULL && atomic_load_explicit(&block->unhashed, memory_order_acquire)) {
             before->next = next; /* never the first one: the owner pushes there */
+            cl_total_add(block);
             cl_lock_info_release(block->info);
             free(block);
             block = next;

@@ -93,6 +93,7 @@ cl_bury(cl_thread *before, cl_thread *thread)
     status->dropped_holds += atomic_load_explicit(&thread->dropped_holds, memory_order_relaxed);
     status->dropped_stacks += atomic_load_explicit(&thread->dropped_stacks, memory_order_relaxed);
     status->self_ns += atomic_load_explicit(&thread->self_ns, memory_order_relaxed);
+    cl_total_add_thread(thread);
     before->next = thread->next;
     cl_thread_free(thread);
 }
@@ -144,6 +145,8 @@ cl_flush(int last)
                                                        memory_order_acq_rel);
     cl_party *new_parties = atomic_exchange_explicit(&cl_session.new_parties, NULL,
                                                      memory_order_acq_rel);
+    cl_meta *new_meta = atomic_exchange_explicit(&cl_session.new_meta, NULL, memory_order_acq_rel);
+    cl_write_meta(file, new_meta);
     cl_write_interned(file, &cl_writer.written, &cl_writer.table);
     cl_write_locks(file, new_locks, &cl_writer.table);
     /* Between two beats only full rings are emptied; totals keep the beat. */
@@ -210,6 +213,10 @@ cl_writer_main(void *unused)
         cl_flush(0);
     }
     cl_flush(1);
+    cl_thread *thread = atomic_load_explicit(&cl_session.threads, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        cl_total_add_thread(thread);
+    }
     return NULL;
 }
 

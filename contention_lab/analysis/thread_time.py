@@ -43,7 +43,7 @@ class ThreadTime:
     park_s
         Asleep, waiting for a lock. Waits still open at the end of the recording count here.
     gil_s
-        Waiting for the GIL with the lock already acquired.
+        Waiting for the GIL with the lock already acquired, or to try a spinlock seen free.
     coordination_s
         Waiting for events, items or threads.
     cpu_s
@@ -74,6 +74,8 @@ def thread_time(trace: Trace) -> tuple[ThreadTime, ...]:
         for name in ("spin_ns", "spin_cpu_ns", "park_ns", "gil_ns")
     )
     waits, coordination = lock_waits(trace), coordination_waits(trace)
+    before = trace.waits["gil_before_ns"]
+    gil_before = _by_thread(trace.waits["thread"][before > 0], before[before > 0])
     still = waits.where(trace.waits["outcome"][waits.index] == Outcome.OPEN)
     open_ns = _by_thread(still.thread, still.length_ns)
     coordination_ns = _by_thread(coordination.thread, coordination.length_ns)
@@ -87,7 +89,7 @@ def thread_time(trace: Trace) -> tuple[ThreadTime, ...]:
             "run_s": max(0.0, cpu_s - spinning_cpu_s),
             "spin_s": _of(spin, thread),
             "park_s": _of(park, thread) + _of(open_ns, thread),
-            "gil_s": _of(gil, thread),
+            "gil_s": _of(gil, thread) + _of(gil_before, thread),
             "coordination_s": _of(coordination_ns, thread),
         }
         for name, wanted_s in parts.items():

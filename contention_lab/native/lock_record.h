@@ -32,6 +32,12 @@ cl_lock_block(cl_lock *lock, int blocking, uint64_t deadline)
         PyThreadState *tstate = PyEval_SaveThread();
         int result = cl_lock_wait(lock, deadline, 0, &parts);
         PyEval_RestoreThread(tstate);
+        if (result == CL_WAIT_FREE) {
+            if (cl_lock_try(lock)) {
+                return 1;
+            }
+            continue;
+        }
         if (result != CL_WAIT_SIGNAL) {
             return result == CL_WAIT_ACQUIRED;
         }
@@ -157,13 +163,26 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
         if (result == CL_WAIT_ACQUIRED && detailed) {
             cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end);
         }
-        if (result != CL_WAIT_SIGNAL) {
+        if (result == CL_WAIT_ACQUIRED || result == CL_WAIT_TIMED_OUT) {
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
         }
         PyEval_RestoreThread(tstate);
         wait.end_ns = cl_now();
-        wait.gil_ns += wait.end_ns - stopped_at;
-        if (result != CL_WAIT_SIGNAL) {
+        if (result == CL_WAIT_ACQUIRED || result == CL_WAIT_TIMED_OUT) {
+            wait.gil_ns = wait.end_ns - stopped_at;
+            break;
+        }
+        wait.gil_before_ns += wait.end_ns - stopped_at;
+        if (result == CL_WAIT_FREE) {
+            if (!cl_lock_try(lock)) {
+                continue;
+            }
+            result = CL_WAIT_ACQUIRED;
+            wait.end_ns = cl_now_after();
+            if (detailed) {
+                cl_hold_begin(lock, thread->epoch, thread->id, site, wait.end_ns, parts.cpu_at_end);
+            }
+            atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
             break;
         }
         if (blocking == CL_INTERRUPTIBLE && Py_MakePendingCalls() < 0) {

@@ -58,6 +58,7 @@ typedef struct {
     uint8_t outcome, kind;
     uint16_t flags;
     uint32_t waiters, holder_stack, reserved;
+    uint64_t gil_before_ns;
 } cl_wait_record;
 
 typedef struct {
@@ -99,7 +100,7 @@ _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
 _Static_assert(sizeof(cl_file_header) == 64, "header");
 _Static_assert(sizeof(cl_chunk_header) == 32, "chunk");
 _Static_assert(sizeof(cl_frame_record) == 16, "frame");
-_Static_assert(sizeof(cl_wait_record) == 88, "wait");
+_Static_assert(sizeof(cl_wait_record) == 96, "wait");
 _Static_assert(sizeof(cl_hold_record) == 56, "hold");
 _Static_assert(sizeof(cl_short_hold_record) == 20, "short hold");
 _Static_assert(sizeof(cl_counter_record) == 392, "counter");

@@ -11,7 +11,8 @@ typedef struct {
     uint64_t cpu_at_end;  /* thread CPU time at that moment, 0 not measured */
 } cl_wait_parts;
 
-enum { CL_WAIT_ACQUIRED, CL_WAIT_TIMED_OUT, CL_WAIT_SIGNAL };
+/* CL_WAIT_FREE: the lock was seen free; take the GIL, then try it. */
+enum { CL_WAIT_ACQUIRED, CL_WAIT_TIMED_OUT, CL_WAIT_SIGNAL, CL_WAIT_FREE };
 
 /* Parks until the lock is ours. `deadline` is in CLOCK_MONOTONIC ns. CL_WAIT_SIGNAL: look for signals,
  * then call again. Marking the state "parked" on every attempt costs one needless wake-up at worst and

@@ -1,6 +1,10 @@
 /* How a SpinLock waits: test-and-test-and-set with a pause instruction; if asked, exponential back-off,
  * sched_yield after some rounds, parking after some more. Runs without the GIL.
  *
+ * On a build with a GIL only the tests are done here: once the lock is seen free, the caller takes the GIL
+ * and does the test-and-set. So a SpinLock is never held by a thread that waits for the GIL, and whoever
+ * runs meanwhile can use it. (A Mutex, like threading.Lock, is acquired first.)
+ *
  * A spinner makes no system call that a signal could interrupt, so on the main thread it comes back
  * every 20 ms to let the caller look for one: a spinner that is alone with a dead holder can be stopped
  * with Ctrl-C.
@@ -41,7 +45,7 @@ cl_spin_finish(cl_spin_meter *meter, int timed, cl_wait_parts *parts)
     if (!timed) {
         return;
     }
-    uint64_t end = parts->acquired_at != 0 ? parts->acquired_at : cl_now();
+    uint64_t end = parts->acquired_at > meter->start ? parts->acquired_at : cl_now();
     parts->spin_ns += end - meter->start;
     if (meter->wall_zero != 0) {
         uint64_t cpu = cl_thread_cpu_ns();
@@ -59,12 +63,17 @@ cl_wait_spin(cl_lock *lock, uint64_t deadline, int timed, int main_thread, cl_wa
     int result = -1;
     while (result < 0) {
         /* relaxed: only a look; the compare-and-swap that follows does the ordering */
-        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE
-            && cl_lock_try(lock)) {
-            /* At once: whatever comes next, we may be preempted before it, as a holder. */
-            parts->acquired_at = timed ? cl_now_after() : 0;
-            result = CL_WAIT_ACQUIRED;
-            break;
+        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE) {
+            if (!CL_FREE_THREADED) {
+                result = CL_WAIT_FREE;
+                break;
+            }
+            if (cl_lock_try(lock)) {
+                /* At once: whatever comes next, we may be preempted before it, as a holder. */
+                parts->acquired_at = timed ? cl_now_after() : 0;
+                result = CL_WAIT_ACQUIRED;
+                break;
+            }
         }
         rounds++;
         if (rounds >= lock->park_after) {

@@ -196,11 +196,12 @@ class TraceBuilder:
         flags: int = 0,
         waiters: int = 0,
         holder_stack: int = 0,
+        gil_before_ns: int = 0,
     ) -> None:
         """Add one attempt that did not succeed at once."""
         times = start_ns, end_ns, spin_ns, park_ns, gil_ns, spin_cpu_ns
         ids = lock, thread, stack, holder, holder_site
-        record = *times, *ids, spins, outcome, kind, flags, waiters, holder_stack, 0
+        record = *times, *ids, spins, outcome, kind, flags, waiters, holder_stack, 0, gil_before_ns
         self.add_waits(np.array([record], dtype=WAIT))
 
     def add_waits(self, records: Records) -> None:

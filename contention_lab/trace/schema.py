@@ -147,6 +147,7 @@ WAIT: Final = np.dtype(
         ("waiters", "<u4"),
         ("holder_stack", "<u4"),
         ("reserved", "<u4"),
+        ("gil_before_ns", "<u8"),
     ]
 )
 HOLD: Final = np.dtype(

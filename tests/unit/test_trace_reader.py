@@ -377,9 +377,9 @@ WAIT_BYTES = np.zeros(1, dtype=WAIT).tobytes()
 @pytest.mark.parametrize(
     ("chunk", "says"),
     [
-        ((ChunkKind.WAITS, WAIT_BYTES, 2, 88), "has 88 bytes, not 2 records of 88"),
-        ((ChunkKind.WAITS, WAIT_BYTES[:72], 1, 72), "has records of 72 bytes instead of 88"),
-        ((ChunkKind.WAITS, WAIT_BYTES + bytes(8), 1, 96), "has records of 96 bytes instead of 88"),
+        ((ChunkKind.WAITS, WAIT_BYTES, 2, 96), "has 96 bytes, not 2 records of 96"),
+        ((ChunkKind.WAITS, WAIT_BYTES[:72], 1, 72), "has records of 72 bytes instead of 96"),
+        ((ChunkKind.WAITS, WAIT_BYTES + bytes(8), 1, 104), "has records of 104 bytes instead of 96"),
         ((ChunkKind.META, b"{", 1, 0), "is not JSON"),
         ((ChunkKind.META, b"[" * 100_000, 1, 0), "is not JSON"),
         ((ChunkKind.META, b"[]", 1, 0), "is JSON, but not an object"),
@@ -409,7 +409,7 @@ def test_a_newer_minor_version_may_append_fields_and_kinds() -> None:
     record = np.zeros(2, dtype=WAIT)
     record["lock"] = [5, 6]
     wide = b"".join(item.tobytes() + b"12345678" for item in record)
-    trace = parse(file_of((ChunkKind.WAITS, wide, 2, 96), (99, b"new", 1, 0), minor=1))
+    trace = parse(file_of((ChunkKind.WAITS, wide, 2, 104), (99, b"new", 1, 0), minor=1))
 
     assert trace.waits.dtype == WAIT
     assert trace.waits["lock"].tolist() == [5, 6]
@@ -471,7 +471,7 @@ def test_ids_are_checked_without_a_table_as_large_as_the_largest() -> None:
     lock = struct.pack("<IIIIII", 0xFFFF_FFFF, 0, 0, 0, 0, 0)
     waits = np.zeros(3, dtype=WAIT)
     waits["lock"] = [0xFFFF_FFFF, 0xFFFF_FFFE, 1]
-    trace = parse(file_of((ChunkKind.LOCKS, lock, 1, 0), (ChunkKind.WAITS, waits.tobytes(), 3, 88)))
+    trace = parse(file_of((ChunkKind.LOCKS, lock, 1, 0), (ChunkKind.WAITS, waits.tobytes(), 3, 96)))
 
     assert "2 waits have a lock the file does not define" in trace.problems
 

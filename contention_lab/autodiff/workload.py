@@ -34,9 +34,9 @@ class Parameters:
     client: str = "global-spinlock"
     lock: str = ""  # the client's usual kind
     trainings: int = 32
-    steps: int = 8
-    batch: int = 128  # rows that a model sees at each step
-    layers: tuple[int, ...] = (128, 256, 256, 10)  # widths: inputs, hidden layers, classes
+    steps: int = 2
+    batch: int = 1024  # rows that a model sees at each step
+    layers: tuple[int, ...] = (128, 256, 10)  # widths: inputs, hidden layers, classes
     optimizer: str = "sgd"
     rate: float = 0.05  # of learning
     seed: int = 0  # of data and initial weights
@@ -50,6 +50,7 @@ class WorkloadResult:
     cpu_s: float  # of the whole process during the batch
     work: int  # trainings
     losses: tuple[float, ...]  # at the last step of each training
+    accuracies: tuple[float, ...]  # shares of rows classified rightly, at the same moment
 
 
 def defaults() -> dict[str, Any]:
@@ -104,23 +105,32 @@ class Task:
         labels = (inputs @ teacher).argmax(axis=1)
         return cls(inputs, labels, initial_weights(p.layers, random), p.optimizer, p.rate)
 
-    def train(self, client: Client, steps: int) -> float:
-        """Train a new model and return its loss at the last step."""
+    def train(self, client: Client, steps: int) -> tuple[float, float]:
+        """Train a new model and return its loss and accuracy at the last step.
+
+        As training loops do, it looks at the accuracy of every step before going backward.
+        """
         inputs = constant(self.inputs, client)
         model = MLP(tuple(parameter(array, client) for array in self.weights))
         optimizer = OPTIMIZERS[self.optimizer](self.rate)
         for _ in range(steps):
-            loss = model(inputs).cross_entropy(self.labels)
+            scores = model(inputs)
+            loss = scores.cross_entropy(self.labels)
+            accuracy = client.backend.call(self.accuracy, scores.handle)
             model = MLP(tuple(optimizer.step(model.parameters, loss.backward())))
-        return float(loss)
+        return float(loss), float(client.backend.read(accuracy))
+
+    def accuracy(self, scores: Array) -> Array:
+        """Return the share of rows whose largest score is that of their label."""
+        return np.asarray((scores.argmax(axis=1) == self.labels).mean())
 
 
 class Crew:
     """Threads that do a list of jobs, timed from a common start; the first exception ends it."""
 
-    def __init__(self, jobs: Sequence[Callable[[], float]]) -> None:
+    def __init__(self, jobs: Sequence[Callable[[], tuple[float, float]]]) -> None:
         self._todo = deque(enumerate(jobs))
-        self._results, self._errors = dict[int, float](), list[BaseException]()
+        self._results, self._errors = dict[int, tuple[float, float]](), list[BaseException]()
         self._warming, self._go = threading.Lock(), threading.Event()
 
     def run(self, threads: int, warm_up: Callable[[], object], around: Around) -> WorkloadResult:
@@ -151,8 +161,9 @@ class Crew:
             warm.abort()
         if self._errors:
             raise self._errors[0]
-        losses = tuple(self._results[number] for number in range(len(self._results)))
-        return WorkloadResult(wall_s, cpu_s, len(losses), losses)
+        results = [self._results[number] for number in range(len(self._results))]
+        losses, accuracies = zip(*results, strict=True)
+        return WorkloadResult(wall_s, cpu_s, len(results), losses, accuracies)
 
     def _work(self, warm_up: Callable[[], object], warm: threading.Barrier) -> None:
         try:

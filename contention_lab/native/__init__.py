@@ -20,4 +20,5 @@ _core.set_library(
         *(_STDLIB + name + os.sep for name in ("site-packages", "dist-packages", "test")),
         *(_HERE + name + os.sep for name in _STUDIED),
     ),
+    (os.path.join(_HERE, "capture", "patches") + os.sep,),  # noqa: PTH118
 )

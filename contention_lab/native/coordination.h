@@ -10,9 +10,10 @@
 
 #include "lock_record.h"
 
-/* Marks the start of a coordination wait; its token, 0 if nothing is being recorded. */
+/* Marks the start of a coordination wait, or of one for a permit that `holder` has; its token, 0 if
+ * nothing is being recorded. */
 static unsigned
-cl_coordination_begin(cl_lock *lock)
+cl_coordination_begin(cl_lock *lock, int kind, uint32_t holder, uint32_t holder_site, uint32_t waiters)
 {
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
@@ -28,13 +29,16 @@ cl_coordination_begin(cl_lock *lock)
     wait->lock = lock->id;
     wait->record.lock = lock->id;
     wait->record.thread = thread->id;
-    wait->record.kind = CL_COORDINATION;
+    wait->record.kind = (uint8_t)kind;
     wait->record.outcome = CL_OPEN;
+    wait->record.holder = holder;
+    wait->record.holder_site = holder_site;
+    wait->record.waiters = waiters;
     wait->record.start_ns = cl_now();
     if (cl_session.level >= CL_LEVEL_PROFILE) {
         wait->record.stack = cl_victim_stack(thread, &wait->record);
+        wait->record.holder_stack = cl_holder_stack(holder, thread->frames, cl_session.stack_depth);
     }
-    atomic_store_explicit(&lock->waker, 0, memory_order_relaxed);
     cl_wait_publish(thread, &wait->record);
     thread->busy++;
     return ++thread->coordinating;
@@ -56,11 +60,22 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome)
     record->end_ns = wait.end_ns != 0 ? wait.end_ns : cl_now();
     record->outcome = (uint8_t)outcome;
     record->park_ns = record->end_ns - record->start_ns;
-    uint64_t waker = atomic_load_explicit(&lock->waker, memory_order_relaxed);
-    record->holder = (uint32_t)(waker >> 32);
-    record->holder_stack = (uint32_t)waker;
-    if (thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)
-        && cl_session.level >= CL_LEVEL_PROFILE) {
+    int recording = thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    if (record->kind == CL_COORDINATION) {
+        /* Whoever gave up or was interrupted was not woken. */
+        int woken = outcome == CL_ACQUIRED
+                    && atomic_load_explicit(&lock->waker_epoch, memory_order_relaxed) == thread->epoch;
+        uint64_t waker = atomic_load_explicit(&lock->waker, memory_order_relaxed);
+        record->holder = woken ? (uint32_t)(waker >> 32) : 0;
+        record->holder_stack = woken ? (uint32_t)waker : 0;
+    }
+    else if (recording) {
+        cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);
+        if (block != NULL) {
+            cl_count_wait(block, record);
+        }
+    }
+    if (recording && cl_session.level >= CL_LEVEL_PROFILE) {
         cl_thread_record(thread, CL_WAITS, record, sizeof *record);
     }
     if (--thread->busy == 0 && thread != cl_current) {
@@ -77,6 +92,7 @@ cl_coordination_wake(cl_lock *lock)
     if (thread != NULL && cl_session.level >= CL_LEVEL_PROFILE) {
         uint32_t stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
         atomic_store_explicit(&lock->waker, (uint64_t)thread->id << 32 | stack, memory_order_relaxed);
+        atomic_store_explicit(&lock->waker_epoch, epoch, memory_order_relaxed);
     }
 }
 

@@ -37,6 +37,20 @@ cl_emit_stack(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+cl_emit_stack_of(PyObject *module, PyObject *party)
+{
+    (void)module;
+    unsigned long id = PyLong_AsUnsignedLong(party);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    cl_thread *thread = cl_recording_thread();
+    int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE;
+    return PyLong_FromUnsignedLong(
+        detailed ? cl_holder_stack((uint32_t)id, thread->frames, cl_session.stack_depth) : 0);
+}
+
+static PyObject *
 cl_emit_site(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -118,9 +132,11 @@ cl_emit_wait(PyObject *module, PyObject *args)
         Py_RETURN_NONE;
     }
     end = end < start ? start : end;
+    /* A task that waits does not keep its thread from running others. */
+    int asleep = party == 0 || party == thread->id;
     cl_wait_record wait = {
         .start_ns = start, .end_ns = end, .lock = lock->id,
-        .park_ns = end - start, .thread = party != 0 ? party : thread->id, .stack = stack,
+        .park_ns = asleep ? end - start : 0, .thread = asleep ? thread->id : party, .stack = stack,
         .holder = holder, .holder_site = holder_site, .holder_stack = holder_stack,
         .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind};
     if (kind == CL_CONTENTION) {
@@ -174,14 +190,14 @@ cl_emit_hold(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* count(lock, acquires, failed_tries): attempts without a wait. */
+/* count(lock, acquires, failed_tries, recursions): attempts without a wait. */
 static PyObject *
 cl_emit_count(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *object;
-    unsigned int acquires, failed_tries;
-    if (!PyArg_ParseTuple(args, "OII", &object, &acquires, &failed_tries)) {
+    unsigned int acquires, failed_tries, recursions = 0;
+    if (!PyArg_ParseTuple(args, "OII|I", &object, &acquires, &failed_tries, &recursions)) {
         return NULL;
     }
     cl_lock *lock = cl_as_ours(object);
@@ -191,6 +207,7 @@ cl_emit_count(PyObject *module, PyObject *args)
     if (block != NULL) {
         cl_add(&block->value[CL_C_ACQUIRES], acquires);
         cl_add(&block->value[CL_C_FAILED_TRIES], failed_tries);
+        cl_add(&block->value[CL_C_RECURSIONS], recursions);
     }
     Py_RETURN_NONE;
 }
@@ -212,6 +229,8 @@ cl_emit_count(PyObject *module, PyObject *args)
      "emit_hold(lock, party, start_ns, end_ns, site, stack, waiters, release_party, flags)\n--\n\n" \
      "Record a hold that Python code timed with now()."}, \
     {"count", cl_emit_count, METH_VARARGS, \
-     "count(lock, acquires, failed_tries)\n--\n\nCount attempts that did not wait."}
+     "count(lock, acquires, failed_tries, recursions=0)\n--\n\nCount attempts that did not wait."}, \
+    {"stack_of", cl_emit_stack_of, METH_O, \
+     "stack_of(party)\n--\n\nThe id of what another thread is executing; 0 if that is not known."}
 
 #endif

@@ -19,10 +19,10 @@ enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK };
 /* Types that stand in for those of `threading` go by their names; others by their own (NULL). */
 static const char *const cl_label_text[] = {NULL, "threading.Lock", "threading.RLock"};
 
-typedef struct {
+typedef struct cl_lock {
     PyObject_HEAD
     _Atomic uint32_t state;
-    uint32_t id;                      /* unique in the process, never 0 */
+    uint32_t id;                      /* unique in the process; 0: not to be recorded */
     _Atomic uint64_t owner;           /* the holder's: thread id << 32 | site, as recorded */
     _Atomic uint64_t hold_start;      /* the holder's: ns since the start of the recording */
     _Atomic uint64_t hold_cpu;        /* the holder's: its CPU time at the start, 0 not measured */
@@ -36,8 +36,10 @@ typedef struct {
     PyCodeObject *site_code;          /* what made the lock; owned, may be NULL */
     PyObject *name;                   /* str or NULL; owned */
     _Atomic uint64_t waker;           /* who last woke a waiter: thread id << 32 | stack */
+    _Atomic uint32_t waker_epoch;     /* the recording it belongs to */
     PyCodeObject *via;                /* the outermost library function that made it; pinned */
     PyObject *type_name;              /* of a Source: str, owned; else NULL */
+    struct cl_lock *same_as;          /* whose id and entry it shares; owned, else NULL */
     cl_lock_info *info;               /* guarded by cl_register_mutex */
     PyObject *weak_references;
 } cl_lock;
@@ -68,28 +70,28 @@ static char *
 cl_lock_type_text(cl_lock *lock)
 {
     uint32_t bytes = 0;
-    if (lock->type_name != NULL) {
-        return cl_utf8_copy(lock->type_name, &bytes);
-    }
     const char *label = cl_label_text[lock->label];
-    if (label == NULL) {
+    if (label == NULL && lock->type_name == NULL) {
         const char *dot = strrchr(Py_TYPE(lock)->tp_name, '.');
         return strdup(dot == NULL ? Py_TYPE(lock)->tp_name : dot + 1);
     }
+    char *text = lock->type_name == NULL ? strdup(label) : cl_utf8_copy(lock->type_name, &bytes);
     char *maker = lock->via == NULL ? NULL : cl_utf8_copy(lock->via->co_qualname, &bytes);
-    if (maker == NULL) {
-        return strdup(label);
+    if (maker == NULL || text == NULL) {
+        free(maker);
+        return text;
     }
     static const char init[] = ".__init__";
     if (bytes > sizeof init - 1 && strcmp(maker + bytes - (sizeof init - 1), init) == 0) {
         bytes -= sizeof init - 1;
     }
-    char *text = malloc(strlen(label) + 4 + bytes + 1);
-    if (text != NULL) {
-        sprintf(text, "%s in %.*s", label, (int)bytes, maker);
+    char *whole = malloc(strlen(text) + 4 + bytes + 1);
+    if (whole != NULL) {
+        sprintf(whole, "%s in %.*s", text, (int)bytes, maker);
     }
     free(maker);
-    return text;
+    free(text);
+    return whole;
 }
 
 /* The lock's entry in the recording, a new reference. */
@@ -97,6 +99,12 @@ static cl_lock_info *
 cl_lock_register(void *object, uint32_t epoch)
 {
     cl_lock *lock = object;
+    if (lock->same_as != NULL) {
+        lock = lock->same_as;
+    }
+    if (lock->id == 0) {
+        return NULL;
+    }
     uint32_t site = 0, name_bytes = 0;
     if (cl_session.level >= CL_LEVEL_COUNTERS && lock->site_code != NULL) {
         site = cl_frame_intern(lock->site_code, lock->site_lasti);

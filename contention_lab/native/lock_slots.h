@@ -2,7 +2,7 @@
 #ifndef CL_LOCK_SLOTS_H
 #define CL_LOCK_SLOTS_H
 
-#include "rlock.h"
+#include "drop_in.h"
 
 #define CL_ACQUIRE_DOC \
     "acquire($self, /, blocking=True, timeout=-1)\n--\n\n" \
@@ -117,6 +117,7 @@ static PyType_Slot cl_plain_lock_slots[] = {
     {Py_tp_dealloc, cl_lock_dealloc},
     {Py_tp_repr, cl_lock_repr},
     {Py_tp_methods, cl_lock_methods},
+    {Py_tp_getset, cl_drop_in_attributes},
     {Py_tp_members, cl_lock_members},
     {0, NULL},
 };
@@ -127,6 +128,7 @@ static PyType_Slot cl_rlock_slots[] = {
     {Py_tp_dealloc, cl_lock_dealloc},
     {Py_tp_repr, cl_rlock_repr},
     {Py_tp_methods, cl_rlock_methods},
+    {Py_tp_getset, cl_drop_in_attributes},
     {Py_tp_members, cl_lock_members},
     {0, NULL},
 };
@@ -134,14 +136,14 @@ static PyType_Slot cl_rlock_slots[] = {
 static PyType_Spec cl_plain_lock_spec = {
     .name = "_thread.lock",
     .basicsize = sizeof(cl_lock),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = cl_plain_lock_slots,
 };
 
 static PyType_Spec cl_rlock_spec = {
     .name = "_thread.RLock",
     .basicsize = sizeof(cl_rlock),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = cl_rlock_slots,
 };
 

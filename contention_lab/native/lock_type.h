@@ -20,19 +20,27 @@ cl_lock_init(cl_lock *lock, int kind, PyObject *name)
     lock->yield_after = UINT32_MAX;
     lock->park_after = UINT32_MAX;
     lock->name = Py_XNewRef(name == Py_None ? NULL : name);
-    /* The innermost frame of user code, or of all. */
+    /* The innermost frame of user code, or of a library that makes a lock while it is imported, or of
+     * all. */
     cl_cursor cursor = cl_cursor_begin();
     cl_position position;
     while (cl_cursor_next(&cursor, &position)) {
-        int library = cl_code_is_library(position.code);
-        if (lock->site_code == NULL || !library) {
+        int owner = cl_code_owner(position.code);
+        if (owner == CL_HIDDEN) {
+            continue;
+        }
+        int last = owner == CL_USER
+                   || PyUnicode_CompareWithASCIIString(position.code->co_name, "<module>") == 0;
+        if (lock->site_code == NULL || last) {
             Py_XSETREF(lock->site_code, (PyCodeObject *)Py_NewRef((PyObject *)position.code));
             lock->site_lasti = position.lasti;
         }
-        if (!library) {
+        if (last) {
             break;
         }
-        lock->via = position.code; /* pinned by cl_code_is_library() */
+        if (owner == CL_LIBRARY) {
+            lock->via = position.code; /* pinned by cl_code_owner() */
+        }
     }
     cl_cursor_end(&cursor);
 }
@@ -209,6 +217,7 @@ cl_lock_dealloc(PyObject *object)
     Py_XDECREF((PyObject *)lock->site_code);
     Py_XDECREF(lock->name);
     Py_XDECREF(lock->type_name);
+    Py_XDECREF((PyObject *)lock->same_as);
     type->tp_free(object);
     Py_DECREF(type);
 }

@@ -84,12 +84,14 @@ static PyObject *
 core_set_library(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *prefixes, *exceptions;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &prefixes, &PyTuple_Type, &exceptions)) {
+    PyObject *prefixes, *exceptions, *hidden;
+    if (!PyArg_ParseTuple(args, "O!O!O!", &PyTuple_Type, &prefixes, &PyTuple_Type, &exceptions,
+                          &PyTuple_Type, &hidden)) {
         return NULL;
     }
     if (core_take_prefixes(prefixes, cl_library.prefix, &cl_library.prefixes) < 0
-        || core_take_prefixes(exceptions, cl_library.exception, &cl_library.exceptions) < 0) {
+        || core_take_prefixes(exceptions, cl_library.exception, &cl_library.exceptions) < 0
+        || core_take_prefixes(hidden, cl_library.hidden, &cl_library.hiddens) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -147,15 +149,23 @@ static PyMethodDef core_methods[] = {
      "Put a lock in the place of another everywhere, or nowhere; None, or why not."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_EMIT_METHODS,
+    CL_DROP_IN_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
+    {"wait_permit", cl_wait_permit, METH_VARARGS,
+     "wait_permit(source, holder, holder_site, waiters)\n--\n\n"
+     "A wait for a permit that `holder` has begins; its token, 0 for none."},
+    {"same_as", cl_same_as, METH_VARARGS,
+     "same_as(lock, source)\n--\n\n"
+     "A lock not used so far goes by the source's entry; with None it is not recorded."},
     {"wait_end", (PyCFunction)(void (*)(void))cl_wait_end, METH_FASTCALL,
      "wait_end(lock, token, outcome)\n--\n\nThat wait is over."},
     {"wake", cl_wake, METH_O,
      "wake(lock)\n--\n\nThe calling thread is about to wake a waiter of this lock or Source."},
     {"set_library", core_set_library, METH_VARARGS,
-     "set_library(prefixes, exceptions)\n--\n\n"
-     "Which files are not the user's code. Call once, before anything is recorded."},
+     "set_library(prefixes, exceptions, hidden)\n--\n\n"
+     "Which files are not the user's code, and which are left out of stacks. Call once, before\n"
+     "anything is recorded."},
     {"active", core_active, METH_NOARGS, "active()\n--\n\nWhether a recording is active."},
     {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
     {"stack", core_stack, METH_NOARGS,
@@ -188,6 +198,9 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
         || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0) {
+        return -1;
+    }
+    if (cl_drop_in_ready(module) < 0) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};

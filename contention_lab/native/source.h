@@ -43,7 +43,45 @@ cl_wait_begin(PyObject *module, PyObject *object)
 {
     (void)module;
     cl_lock *lock = cl_as_ours(object);
-    return PyLong_FromUnsignedLong(lock == NULL ? 0 : cl_coordination_begin(lock));
+    return PyLong_FromUnsignedLong(
+        lock == NULL ? 0 : cl_coordination_begin(lock, CL_COORDINATION, 0, 0, 0));
+}
+
+/* wait_permit(source, holder, holder_site, waiters): the calling thread begins to wait for a permit. */
+static PyObject *
+cl_wait_permit(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *object;
+    unsigned int holder, holder_site, waiters;
+    if (!PyArg_ParseTuple(args, "OIII:wait_permit", &object, &holder, &holder_site, &waiters)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    return PyLong_FromUnsignedLong(
+        lock == NULL ? 0 : cl_coordination_begin(lock, CL_CONTENTION, holder, holder_site, waiters));
+}
+
+/* same_as(lock, source): the lock goes by the source's entry; None: it is not recorded at all. */
+static PyObject *
+cl_same_as(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *object, *other;
+    if (!PyArg_ParseTuple(args, "OO:same_as", &object, &other)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    cl_lock *source = other == Py_None ? NULL : cl_as_ours(other);
+    if (source == NULL && other != Py_None) {
+        PyErr_SetString(PyExc_TypeError, "same_as() takes a lock or Source of ours, or None");
+        return NULL;
+    }
+    if (lock != NULL && lock != source && lock->same_as == NULL && lock->info == NULL) {
+        lock->same_as = (cl_lock *)Py_XNewRef((PyObject *)source);
+        lock->id = source == NULL ? 0 : source->id;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *

@@ -20,7 +20,7 @@
 typedef struct {
     PyCodeObject *code;
     uint32_t first_line, qualname_bytes, filename_bytes;
-    int library; /* not the user's code: see library.h */
+    int library; /* whose code: CL_USER or another, see library.h */
     char *text; /* qualname, then filename; UTF-8, not terminated */
 } cl_code_item;
 
@@ -158,7 +158,7 @@ cl_code_intern(PyCodeObject *code)
     key.qualname_bytes = qualname_bytes;
     key.filename_bytes = filename_bytes;
     key.text = text;
-    key.library = cl_is_library_file(text + qualname_bytes, filename_bytes);
+    key.library = cl_file_owner(text + qualname_bytes, filename_bytes);
     Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
     int inserted = 0;
     pthread_mutex_lock(&cl_intern_mutex);
@@ -235,7 +235,7 @@ cl_site_capture(cl_frame_cache_entry *cache)
             cl_cursor_end(&cursor);
             return id;
         }
-        first = first != 0 ? first : id;
+        first = first != 0 || library == CL_HIDDEN ? first : id;
     }
     cl_cursor_end(&cursor);
     return first;
@@ -255,8 +255,11 @@ cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t li
             truncated = CL_STACK_TRUNCATED;
             break;
         }
-        int library;
+        int library = CL_USER;
         uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
+        if (library == CL_HIDDEN) {
+            continue;
+        }
         frames[depth++] = id;
         hash = (hash ^ id) * 0x100000001B3u;
         hash ^= hash >> 29;
@@ -290,12 +293,12 @@ cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t li
     return id;
 }
 
-/* Whether a code object belongs to a library. Pins it. */
+/* Whose code it is. Pins it. */
 static int
-cl_code_is_library(PyCodeObject *code)
+cl_code_owner(PyCodeObject *code)
 {
     uint32_t id = cl_code_intern(code);
-    return id != 0 && ((const cl_code_item *)cl_table_item(&cl_codes, id))->library;
+    return id == 0 ? CL_USER : ((const cl_code_item *)cl_table_item(&cl_codes, id))->library;
 }
 
 /* This thread's whole stack. */

@@ -45,7 +45,7 @@ INCOMPLETE: Final = 1
     "--quick",
     is_flag=True,
     help="One timed run of every point instead of three or more, and the scenario's smaller sizes "
-    "(its [quick] table; for the shipped ones 16 trainings of 4 steps instead of 32 of 8). "
+    "(its [quick] table; for the shipped ones 16 trainings of 1 step). "
     "Intervals are missing and ratios are rough.",
 )
 @click.option("--resume", is_flag=True, help="Keep the finished runs of an interrupted sweep.")

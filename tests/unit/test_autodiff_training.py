@@ -43,6 +43,12 @@ def test_training_lowers_the_loss(optimizer, rate):
     assert all(b < 0.5 * a for a, b in zip(first, last, strict=True))
 
 
+def test_training_raises_the_accuracy_which_is_a_share():
+    first, last = (run({**TINY, "rate": 0.1, "steps": n}, 2).accuracies for n in (1, 40))
+    assert all(0 <= a < b <= 1 for a, b in zip(first, last, strict=True))
+    assert all((a * TINY["batch"]).is_integer() for a in (*first, *last))
+
+
 def test_another_seed_is_another_batch(expected):
     losses = run({**TINY, "seed": 1}, 1).losses
     assert len(set(losses) | set(expected)) == 12

@@ -1,7 +1,7 @@
 """One server, one lock around all that is done to it: what three of the clients are made of.
 
 It does not say which lock. The lock covers `register`, which is quick, and the whole of `backward`,
-which is not: about two thirds of the arithmetic of a training step happens while it is held. So
+which is not: half to two thirds of the arithmetic of a training step is done while it is held. So
 threads are seen waiting in `register`, and what they wait for is somebody else's `backward`.
 """
 

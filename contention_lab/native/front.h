@@ -1,8 +1,9 @@
 /* A callable before another one, without a Python frame of its own: the program's tracebacks stay as they
  * are. Stands before functions of `os` that end the process or start another.
  *
- * before(*args, **kwargs) may return other arguments, as (args, kwargs), or None for the same. If the function raises, failed() is called.
- * What goes wrong in either is reported as unraisable and does not keep the function from being called.
+ * before(*args, **kwargs) may return other arguments, as (args, kwargs), or None for the same. If the
+ * function raises, failed() is called; after() is in any case. What goes wrong in these is reported as
+ * unraisable and does not keep the function from being called.
  */
 #ifndef CL_FRONT_H
 #define CL_FRONT_H
@@ -11,22 +12,24 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *function, *before, *failed; /* failed may be NULL */
+    PyObject *function, *before, *failed, *after; /* the last two may be NULL */
 } cl_front;
 
 static PyObject *
 cl_front_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"function", "before", "failed", NULL};
-    PyObject *function, *before, *failed = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O:Front", keywords, &function, &before, &failed)) {
+    static char *keywords[] = {"function", "before", "failed", "after", NULL};
+    PyObject *function, *before, *failed = NULL, *after = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:Front", keywords, &function, &before, &failed,
+                                     &after)) {
         return NULL;
     }
     cl_front *self = (cl_front *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->function = Py_NewRef(function);
         self->before = Py_NewRef(before);
-        self->failed = failed == NULL || failed == Py_None ? NULL : Py_NewRef(failed);
+        self->failed = Py_XNewRef(failed == Py_None ? NULL : failed);
+        self->after = Py_XNewRef(after == Py_None ? NULL : after);
     }
     return (PyObject *)self;
 }
@@ -38,6 +41,7 @@ cl_front_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->function);
     Py_VISIT(self->before);
     Py_VISIT(self->failed);
+    Py_VISIT(self->after);
     Py_VISIT(Py_TYPE(object));
     return 0;
 }
@@ -49,6 +53,7 @@ cl_front_clear(PyObject *object)
     Py_CLEAR(self->function);
     Py_CLEAR(self->before);
     Py_CLEAR(self->failed);
+    Py_CLEAR(self->after);
     return 0;
 }
 
@@ -73,6 +78,20 @@ cl_front_contain(PyObject *callable)
     return 0;
 }
 
+/* Calls it with the exception of the function, if there is one, put aside. */
+static void
+cl_front_call_aside(PyObject *callable)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = PyObject_CallNoArgs(callable);
+    if (done == NULL) {
+        PyErr_WriteUnraisable(callable);
+    }
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, traceback);
+}
+
 static PyObject *
 cl_front_call(PyObject *object, PyObject *args, PyObject *kwargs)
 {
@@ -89,14 +108,10 @@ cl_front_call(PyObject *object, PyObject *args, PyObject *kwargs)
     PyObject *result = PyObject_Call(self->function, args, kwargs);
     Py_XDECREF(other);
     if (result == NULL && self->failed != NULL) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyObject *done = PyObject_CallNoArgs(self->failed);
-        if (done == NULL) {
-            PyErr_WriteUnraisable(self->failed);
-        }
-        Py_XDECREF(done);
-        PyErr_Restore(type, value, traceback);
+        cl_front_call_aside(self->failed);
+    }
+    if (self->after != NULL) {
+        cl_front_call_aside(self->after);
     }
     return result;
 }
@@ -121,7 +136,7 @@ cl_front_repr(PyObject *object)
 }
 
 static PyType_Slot cl_front_slots[] = {
-    {Py_tp_doc, "Front(function, before, failed=None)\n--\n\n"
+    {Py_tp_doc, "Front(function, before, failed=None, after=None)\n--\n\n"
                 "Calls before(*args), then the function with what it returned or the same arguments."},
     {Py_tp_new, cl_front_new},
     {Py_tp_dealloc, cl_front_dealloc},

@@ -14,6 +14,7 @@
 static struct {
     pthread_t thread;
     int running;
+    _Atomic uint32_t native_id;
     _Atomic uint32_t stop;
     cl_ring ring;
     uint64_t dropped;
@@ -43,9 +44,12 @@ cl_gil_probe_main(void *unused)
 #if defined(__linux__)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-gil", 0, 0, 0);
 #endif
-    while (!atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
-        struct timespec period = {0, CL_GIL_PERIOD_NS};
-        nanosleep(&period, NULL);
+    atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
+    for (;;) {
+        cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + CL_GIL_PERIOD_NS);
+        if (atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
+            break;
+        }
         int locked;
         const void *holder;
         if (!cl_gil_read(&locked, &holder)) {
@@ -68,21 +72,27 @@ cl_gil_probe_main(void *unused)
     return NULL;
 }
 
-/* Starts the probe where there is a GIL; not having it is no reason to fail. Signals are the caller's. */
+/* Makes the probe ready where there is a GIL; not having it is no reason to fail. */
 static void
-cl_gil_probe_start(void)
+cl_gil_probe_init(void)
 {
     int locked;
     const void *holder;
     memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
-    if (!cl_gil_read(&locked, &holder)) {
-        return;
+    if (cl_gil_read(&locked, &holder)) {
+        cl_gil_probe.ring.capacity = CL_GIL_RING_BYTES;
+        cl_gil_probe.ring.data = malloc(CL_GIL_RING_BYTES);
     }
-    cl_gil_probe.ring.capacity = CL_GIL_RING_BYTES;
-    cl_gil_probe.ring.data = malloc(CL_GIL_RING_BYTES);
+}
+
+/* Starts the probe, if it is ready. Signals are the caller's. */
+static void
+cl_gil_probe_start(void)
+{
     if (cl_gil_probe.ring.data == NULL) {
         return;
     }
+    atomic_store_explicit(&cl_gil_probe.stop, 0, memory_order_relaxed);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 128 * 1024);
@@ -97,6 +107,7 @@ cl_gil_probe_stop(void)
 {
     if (cl_gil_probe.running) {
         atomic_store_explicit(&cl_gil_probe.stop, 1, memory_order_relaxed);
+        cl_unpark_one(&cl_gil_probe.stop);
         pthread_join(cl_gil_probe.thread, NULL);
         cl_gil_probe.running = 0;
     }

@@ -44,6 +44,42 @@ core_start(PyObject *module, PyObject *args)
 }
 
 static PyObject *
+core_fork_begins(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_recorder_pause();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_fork_is_over(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_fork_is_over();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_fork_called(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    cl_session.fork_calls++;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_fork_returned(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cl_fork_returned();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 core_stop(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -147,6 +183,12 @@ static PyMethodDef core_methods[] = {
     {"exchange", (PyCFunction)(void (*)(void))cl_exchange, METH_FASTCALL,
      "exchange(old, new, places, methods)\n--\n\n"
      "Put a lock in the place of another everywhere, or nowhere; None, or why not."},
+    {"fork_begins", core_fork_begins, METH_NOARGS,
+     "fork_begins()\n--\n\nThe recorder's own threads end, until fork_is_over()."},
+    {"fork_is_over", core_fork_is_over, METH_NOARGS, "fork_is_over()\n--\n\nThey start again."},
+    {"fork_called", core_fork_called, METH_VARARGS,
+     "fork_called(*args)\n--\n\nThey do so only at fork_returned()."},
+    {"fork_returned", core_fork_returned, METH_NOARGS, "fork_returned()\n--\n\nos.fork() did."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_EMIT_METHODS,
     CL_DROP_IN_METHODS,

@@ -3,6 +3,7 @@
 #define CL_RECORDER_H
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/time.h>
 
 #include "writer.h"
@@ -41,13 +42,31 @@ cl_start_writer(void)
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     cl_gil_probe_start();
+    atomic_store_explicit(&cl_session.stopping, CL_RUN, memory_order_relaxed);
     int error = pthread_create(&cl_session.writer, &attributes, cl_writer_main, NULL);
     pthread_attr_destroy(&attributes);
+    cl_session.writer_runs = error == 0;
     if (error != 0) {
         cl_gil_probe_stop();
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
+}
+
+/* Ends the probe and the writer, which completes the file if `why` is CL_STOP. */
+static void
+cl_stop_writer(uint32_t why)
+{
+    cl_gil_probe_stop();
+    if (cl_session.writer_runs) {
+        atomic_store_explicit(&cl_session.stopping, why, memory_order_release);
+        cl_ring_bell();
+        pthread_join(cl_session.writer, NULL);
+        cl_session.writer_runs = 0;
+    }
+    else if (why == CL_STOP) { /* a fork was about to happen, or there was no thread to be had after it */
+        cl_flush_last();
+    }
 }
 
 /* Starts recording to an open file descriptor, which it then owns. 0, or an errno. */
@@ -67,7 +86,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.new_meta = NULL;
     memset(&cl_totals, 0, sizeof cl_totals);
     cl_session.bell = 0;
-    cl_session.stopping = 0;
+    cl_gil_probe_init();
     cl_session.unrecorded_threads = 0;
     cl_session.process_cpu_zero = cl_process_cpu_ns();
     cl_clock_zero();
@@ -93,10 +112,7 @@ cl_recorder_stop(void)
     struct timespec moment = {0, 2000000};
     nanosleep(&moment, NULL);
 #endif
-    cl_gil_probe_stop();
-    atomic_store_explicit(&cl_session.stopping, 1, memory_order_release);
-    cl_ring_bell();
-    pthread_join(cl_session.writer, NULL);
+    cl_stop_writer(CL_STOP);
     if (close(cl_writer.file.fd) != 0 && cl_writer.file.error == 0) {
         cl_writer.file.error = errno;
     }
@@ -130,6 +146,67 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.file.out);
     free(cl_gil_probe.ring.data);
     cl_gil_probe.ring.data = NULL;
+}
+
+/* Waits until the kernel has taken a thread off the process's books, which is shortly after pthread_join()
+ * has returned. */
+static void
+cl_await_gone(uint32_t native_id)
+{
+#if defined(__linux__)
+    for (int i = 0; i < 1000 && syscall(SYS_tgkill, getpid(), native_id, 0) == 0; i++) {
+        sched_yield();
+    }
+#else
+    (void)native_id;
+#endif
+}
+
+/* A fork is about to happen: CPython counts the threads of the process after it, and warns. So ours are
+ * away from before the fork until that warning would have been given: from 3.13 on that is after the
+ * handlers of os.register_at_fork(), so os.fork() itself is watched too (Front in front.h), and where it
+ * was called in another way they come back at the next opportunity. With the GIL. */
+static void
+cl_recorder_pause(void)
+{
+    if (cl_session.forks++ == 0 && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+        int probe_ran = cl_gil_probe.running;
+        cl_stop_writer(CL_PAUSE);
+        cl_await_gone(atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed));
+        if (probe_ran) {
+            cl_await_gone(atomic_load_explicit(&cl_gil_probe.native_id, memory_order_relaxed));
+        }
+    }
+}
+
+static int
+cl_recorder_resume(void *unused)
+{
+    (void)unused;
+    if (cl_session.forks == 0 && cl_session.fork_calls == 0 && !cl_session.writer_runs
+        && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+        cl_start_writer(); /* if it fails, the rings keep what they can hold */
+    }
+    return 0;
+}
+
+static void
+cl_fork_is_over(void)
+{
+    if (cl_session.forks > 0 && --cl_session.forks == 0 && cl_session.fork_calls == 0) {
+        if (PY_VERSION_HEX < 0x030D0000 || Py_AddPendingCall(cl_recorder_resume, NULL) != 0) {
+            cl_recorder_resume(NULL);
+        }
+    }
+}
+
+static void
+cl_fork_returned(void)
+{
+    if (cl_session.fork_calls > 0) { /* else: we are the child */
+        cl_session.fork_calls--;
+        cl_recorder_resume(NULL);
+    }
 }
 
 static void
@@ -168,6 +245,9 @@ cl_after_fork_child(void)
         cl_session.new_parties = NULL;
         cl_session.new_meta = NULL;
     }
+    cl_session.forks = 0;
+    cl_session.fork_calls = 0;
+    cl_session.writer_runs = 0;
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);
 }

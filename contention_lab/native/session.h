@@ -49,6 +49,7 @@ struct cl_coordination {
 
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
 
+enum { CL_RUN, CL_STOP, CL_PAUSE };
 enum { CL_THREAD_LIVE, CL_THREAD_EXITED, CL_THREAD_ORPHAN };
 
 typedef struct cl_thread {
@@ -105,9 +106,12 @@ static struct {
     _Atomic(cl_party *) new_parties;
     _Atomic(cl_meta *) new_meta;
     _Atomic uint32_t bell;      /* the writer sleeps on it */
-    _Atomic uint32_t stopping;
+    _Atomic uint32_t stopping;  /* CL_STOP: the writer ends; CL_PAUSE: until the fork is over */
+    uint32_t forks, fork_calls; /* in progress; guarded by the GIL */
+    int writer_runs;
     _Atomic uint64_t unrecorded_threads; /* no memory for their state */
     pthread_t writer;
+    _Atomic uint32_t writer_native_id;
 } cl_session;
 
 static _Atomic uint32_t cl_epoch;

@@ -200,6 +200,17 @@ cl_flush(int last)
     free(gone);
 }
 
+/* The end of the file. */
+static void
+cl_flush_last(void)
+{
+    cl_flush(1);
+    cl_thread *thread = atomic_load_explicit(&cl_session.threads, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        cl_total_add_thread(thread);
+    }
+}
+
 static void *
 cl_writer_main(void *unused)
 {
@@ -207,15 +218,14 @@ cl_writer_main(void *unused)
 #if defined(__linux__)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-writer", 0, 0, 0);
 #endif
+    atomic_store_explicit(&cl_session.writer_native_id, cl_native_thread_id(), memory_order_relaxed);
     while (!atomic_load_explicit(&cl_session.stopping, memory_order_acquire)) {
         cl_park(&cl_session.bell, 0, cl_monotonic_ns() + CL_FLUSH_NS);
         atomic_store_explicit(&cl_session.bell, 0, memory_order_relaxed);
         cl_flush(0);
     }
-    cl_flush(1);
-    cl_thread *thread = atomic_load_explicit(&cl_session.threads, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
-        cl_total_add_thread(thread);
+    if (atomic_load_explicit(&cl_session.stopping, memory_order_acquire) == CL_STOP) {
+        cl_flush_last();
     }
     return NULL;
 }

@@ -1,15 +1,16 @@
 """Which lock, who holds it, who waits, and which fix wins: lock contention in Python.
 
 The public face: locks, `record`, `load` and `diagnose`. Everything is imported when first used, so
-that a program that only uses the locks does not pay for NumPy.
+that a program that only uses the locks does not pay for NumPy. This file itself imports nothing
+that a recorded program may not have imported.
 """
 
-from __future__ import annotations
+import sys
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from contention_lab.capture import Session, record
     from contention_lab.diagnosis import diagnose
     from contention_lab.locks import Mutex, SpinLock
@@ -39,12 +40,13 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     try:
         home = _HOME[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    value = getattr(import_module(home), name)
+    __import__(home)
+    value = getattr(sys.modules[home], name)
     globals()[name] = value
     return value
 

@@ -1,59 +1,33 @@
 """One recording: from `record(path)` to the end of its `with` block.
 
-It opens the file and tells the native recorder to start and stop; it does not patch anything.
-There is at most one recording in a process, because the locks look at one global word to see
-whether to record.
+It opens the file, starts the native recorder, has Python's locks replaced, and undoes it all. There
+is at most one recording in a process, because the locks look at one global word to see whether to
+record. Imports nothing that the recorded program may not have imported.
 """
 
-from __future__ import annotations
-
 import atexit
-import fcntl
 import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from contention_lab.capture import children, patches, process
+from contention_lab.capture.existing import exchange_existing, restore
+from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode
+from contention_lab.capture.trace_file import child_path, open_trace, remove
+from contention_lab.capture.undo import Undo
 from contention_lab.native import _core
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Self
+    from typing import Final, Self
 
-LEVELS: Final = {"counters": 0, "profile": 1, "trace": 2}
-RING_BYTES: Final = {"counters": 4096, "profile": 1 << 18, "trace": 1 << 20}
-DEFAULT_STACK_DEPTH: Final = 64
-HIGH_DESCRIPTOR: Final = 100
-"""The trace file's descriptor is kept out of the range that programs count on being next."""
+    from contention_lab.capture.existing import Exchanged
+    from contention_lab.capture.summary import Summary
 
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a finished recording says of itself.
-
-    Attributes
-    ----------
-    waits, holds : int
-        Records written.
-    dropped_waits, dropped_holds : int
-        Records that found no room; the counters in the trace are exact all the same.
-    bytes_written : int
-        Size of the trace file.
-    unrecorded_threads : int
-        Threads for which there was no memory to record them.
-    error : int
-        errno of the first failed write, 0 if none.
-    """
-
-    waits: int
-    holds: int
-    dropped_waits: int
-    dropped_holds: int
-    bytes_written: int
-    unrecorded_threads: int
-    error: int
+LEVELS: "Final" = {"counters": 0, "profile": 1, "trace": 2}
+RING_BYTES: "Final" = {"counters": 4096, "profile": 1 << 18, "trace": 1 << 20}
+DEFAULT_STACK_DEPTH: "Final" = 64
 
 
 class Session:
@@ -65,17 +39,40 @@ class Session:
         The trace file.
     level : str
         "counters", "profile" or "trace".
-    summary : Summary or None
-        Set when the recording has stopped.
+    existing, subprocesses : bool
+        See `record`.
     """
 
-    def __init__(self, path: str, level: str, stack_depth: int, ring_bytes: int) -> None:
+    def __init__(
+        self,
+        path: str,
+        level: str,
+        stack_depth: int = DEFAULT_STACK_DEPTH,
+        ring_bytes: int | None = None,
+        *,
+        existing: bool = False,
+        subprocesses: bool = False,
+    ) -> None:
         self.path = path
         self.level = level
-        self.summary: Summary | None = None
+        self.existing = existing
+        self.subprocesses = subprocesses
+        self.family = os.path.abspath(path)
+        self.is_child = False
+        self.totals: dict[str, int] = {}
+        self._is_ending = False
         self._stack_depth = stack_depth
-        self._ring_bytes = ring_bytes
-        self._started_at = ""
+        self._ring_bytes = RING_BYTES[level] if ring_bytes is None else ring_bytes
+        self._started_by = ""
+        self._undo = Undo()
+        self._exchanged: list[Exchanged] = []
+
+    @property
+    def summary(self) -> "Summary | None":
+        """What the finished recording says of itself; None before it has stopped."""
+        from contention_lab.capture.summary import Summary
+
+        return Summary(**self.totals) if self.totals else None
 
     def start(self) -> None:
         """Start recording.
@@ -84,29 +81,42 @@ class Session:
         ------
         RuntimeError
             Another recording is active in this process; the message says who started it.
+        FileExistsError
+            The file is not a trace, and is not replaced.
+        BlockingIOError
+            Another process is recording to this file.
         OSError
             The file cannot be opened or written.
         """
-        global _active
-        if _active is not None:
-            raise RuntimeError(
-                f"already recording to {_active.path} (started at {_active._started_at}); "
-                "stop that recording first"
-            )
-        fd = _open(self.path)
-        _core.start(
-            fd,
-            LEVELS[self.level],
-            self._stack_depth,
-            self._ring_bytes,
-            encode(describe(self.level)),
-        )
-        self._started_at = _caller()
-        self.summary = None
-        _active = self
-        atexit.register(self._stop_at_exit)
+        refuse_second()
+        self.begin(open_trace(self.path), _caller())
 
-    def stop(self) -> Summary:
+    def begin(self, fd: int, started_by: str) -> None:
+        """Start recording to an open file, which is the recorder's from then on.
+
+        Parameters
+        ----------
+        fd
+            The file's descriptor.
+        started_by
+            Who to name when somebody wants to start a second recording.
+        """
+        self._start_core(fd, started_by)
+        try:
+            _left_by_parent.restore()
+            self._undo = Undo()
+            not_seen = kept_factories()
+            patches.install(self._undo)
+            process.install(self._undo, active)
+            if self.subprocesses:
+                children.install(self._undo, self.family, self.level, existing=self.existing)
+            self._exchanged, left_alone = exchange_existing(everything=self.existing)
+            _core.add_meta(encode({"not_seen": not_seen + left_alone}))
+        except BaseException:
+            self._end()
+            raise
+
+    def stop(self) -> "Summary":
         """Stop recording and complete the file; a failed write is told in one line on stderr.
 
         Raises
@@ -114,25 +124,84 @@ class Session:
         RuntimeError
             This recording is not active.
         """
-        global _active
-        if _active is not self:
+        if _active is not self or self._is_ending:
             raise RuntimeError(f"not recording to {self.path}")
-        _active = None
-        atexit.unregister(self._stop_at_exit)
-        self.summary = Summary(**_core.stop())
-        if self.summary.error and sys.stderr is not None:
+        self._end()
+        restore(self._exchanged)
+        self.tell()
+        summary = self.summary
+        assert summary is not None
+        return summary
+
+    def stop_at_exit(self) -> None:
+        """Stop where the process is about to end; locks stay what they are."""
+        if _active is self and not self._is_ending:
+            self._end()
+            self.tell()
+            if self.is_child and not self.totals["acquires"] and not self.totals["waits"]:
+                remove(self.path)  # a child that only executed another program
+
+    def tell(self) -> None:
+        """Say what the user must know: here, a failed write."""
+        if self.totals["error"] and not self.is_child and sys.stderr is not None:
             print(
-                f"contention-lab: writing {self.path} failed: {os.strerror(self.summary.error)}; "
+                f"contention-lab: writing {self.path} failed: {os.strerror(self.totals['error'])}; "
                 "the trace ends there, the program went on",
                 file=sys.stderr,
             )
-        return self.summary
 
-    def _stop_at_exit(self) -> None:
-        if _active is self:
-            self.stop()
+    def continue_in_child(self) -> None:
+        """Record a forked child into its own file. What was replaced in the parent still is."""
+        child = Session(
+            child_path(self.family, os.getpid()),
+            self.level,
+            self._stack_depth,
+            self._ring_bytes,
+            existing=self.existing,
+            subprocesses=True,
+        )
+        child.family = self.family
+        child.is_child = True
+        child._undo = self._undo
+        try:
+            child._start_core(open_trace(child.path, new=True), self._started_by)
+        except OSError:  # the child's business goes on; the parent tells of a full disk
+            return
 
-    def __enter__(self) -> Self:
+    def continue_elsewhere(self) -> None:
+        """Record on, into another file, after the process was to end and did not."""
+        self.path = child_path(self.family, os.getpid())
+        try:
+            self.begin(open_trace(self.path, new=True), self._started_by)
+        except (OSError, RuntimeError):
+            return
+
+    def _start_core(self, fd: int, started_by: str) -> None:
+        global _active
+        _core.start(
+            fd,
+            LEVELS[self.level],
+            self._stack_depth,
+            self._ring_bytes,
+            encode(describe(self.level)),
+        )
+        self._started_by = started_by
+        self.totals = {}
+        _active = self
+        atexit.register(self.stop_at_exit)
+
+    def _end(self) -> None:
+        global _active
+        self._is_ending = True
+        atexit.unregister(self.stop_at_exit)
+        try:
+            self.totals = _core.stop()  # lets other threads run: none may start a recording yet
+        finally:
+            self._is_ending = False
+            _active = None
+            self._undo.restore()
+
+    def __enter__(self) -> "Self":
         self.start()
         return self
 
@@ -140,31 +209,44 @@ class Session:
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
-        traceback: TracebackType | None,
+        traceback: "TracebackType | None",
     ) -> None:
         if _active is self:  # a forked child leaves its parent's recording alone
             self.stop()
 
 
 _active: Session | None = None
+_left_by_parent = Undo()
 
 
 def record(
     path: str | os.PathLike[str],
     *,
     level: str = "profile",
+    existing: bool = False,
+    subprocesses: bool = False,
     stack_depth: int = DEFAULT_STACK_DEPTH,
     ring_bytes: int | None = None,
 ) -> Session:
     """Record lock contention into a trace file: `with record("run.clt"): work()`.
 
+    Python's own locks are replaced while it records, and put back afterwards. What cannot be seen
+    is listed in the trace's metadata under `not_seen`.
+
     Parameters
     ----------
     path : path-like
-        The trace file; replaced if it exists.
+        The trace file; an earlier trace is replaced, any other file is not.
     level : {"profile", "counters", "trace"}
         counters: exact counts and sums per lock and thread. profile: also every contended wait and
         every hold that blocked somebody, with stacks. trace: also every other hold.
+    existing : bool
+        Whether locks that the program made before are recorded, too, as far as they can be replaced
+        safely: free, and not referred to from a running function or from C. Those of the standard
+        library's modules are in any case.
+    subprocesses : bool
+        Whether child processes that are Python of the same environment are recorded, too, each into
+        a file beside this one: `run.<pid>.clt`.
     stack_depth : int
         Frames kept of each stack, innermost first (1 to 128).
     ring_bytes : int, optional
@@ -188,32 +270,53 @@ def record(
     size = RING_BYTES[level] if ring_bytes is None else ring_bytes
     if size < 4096 or size > 1 << 30 or size & (size - 1):
         raise ValueError(f"ring_bytes must be a power of two from 4096 to 2**30, not {size}")
-    return Session(os.fspath(path), level, stack_depth, size)
+    return Session(
+        os.fspath(path),
+        level,
+        stack_depth,
+        size,
+        existing=existing,
+        subprocesses=subprocesses,
+    )
 
 
-def _open(path: str) -> int:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
-    except OSError:  # a low limit on descriptors
-        return fd
-    os.close(fd)
-    return high
+def active() -> Session | None:
+    """Return the recording of this process, if there is one."""
+    return _active
+
+
+def refuse_second() -> None:
+    """Raise RuntimeError where this process is being recorded; it says by whom."""
+    if _active is not None:
+        raise RuntimeError(
+            f"already recording to {_active.path} (started by {_active._started_by}); "
+            "stop that recording first"
+        )
 
 
 def _caller() -> str:
-    package = str(Path(__file__).parent)
+    package = os.path.dirname(__file__)
     for code, line in _core.stack():
         if not code.co_filename.startswith(package):
             return f"{code.co_filename}:{line}"
     return "an unknown place"
 
 
-def _forget_in_child() -> None:
-    global _active
-    if _active is not None:
-        atexit.unregister(_active._stop_at_exit)
-    _active = None
+def _after_fork_in_child() -> None:
+    """Forget the parent's recording; its replacements stay until somebody records here."""
+    global _active, _left_by_parent
+    session, _active = _active, None
+    if session is None:
+        return
+    atexit.unregister(session.stop_at_exit)
+    if session.subprocesses:
+        session.continue_in_child()
+    if _active is None:
+        _left_by_parent = session._undo
 
 
-os.register_at_fork(after_in_child=_forget_in_child)
+os.register_at_fork(
+    before=_core.fork_begins,
+    after_in_parent=_core.fork_is_over,
+    after_in_child=_after_fork_in_child,
+)

@@ -1,4 +1,7 @@
-"""What the recorder writes about real locks in real threads, read back through the public face."""
+"""What the recorder writes about real locks in real threads, read back through the public face.
+
+Only of locks of our own: what `record` puts in the place of Python's is left out here.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ import numpy as np
 import pytest
 
 import contention_lab as cl
+from contention_lab.capture import patches, session
 from contention_lab.locks import KINDS, Mutex, SpinLock
 from contention_lab.native import _core
 from contention_lab.trace.schema import HoldFlag, Level, Outcome, WaitFlag
@@ -27,6 +31,12 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
 LEVELS = ["counters", "profile", "trace"]
+
+
+@pytest.fixture(autouse=True)
+def only_our_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "install", lambda undo: None)
+    monkeypatch.setattr(session, "exchange_existing", lambda everything: ([], []))
 
 
 @pytest.fixture

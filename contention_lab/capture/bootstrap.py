@@ -1,0 +1,149 @@
+"""Beginning to record in a Python that `record` started, or that a recorded program started.
+
+The program goes on whatever becomes of the trace. What the user is told is one line, at the end, on
+the standard error stream, and only if that is still the one the program was given.
+"""
+
+import os
+import sys
+
+from contention_lab.capture import trace_file
+from contention_lab.capture.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
+_HELPER = "from multiprocessing.resource_tracker import main"
+
+
+def begin_recording(variables: "Mapping[str, str]") -> None:
+    """Begin to record this process, as the variables of `launch.py` say (without their prefix)."""
+    if variables["ROLE"] == "main":
+        _begin_main(variables)
+    elif not any(word.startswith(_HELPER) for word in sys.orig_argv):
+        _begin_child(variables)
+
+
+def _begin_main(variables: "Mapping[str, str]") -> None:
+    session = ProgramSession(
+        variables["TRACE"],
+        variables["LEVEL"],
+        existing="EXISTING" in variables,
+        subprocesses="SUBPROCESSES" in variables,
+    )
+    session.shown = variables["SHOWN"]
+    session.is_quiet = "QUIET" in variables
+    if session.subprocesses:
+        trace_file.remove_child_traces(session.path)
+    try:
+        fd = trace_file.open_trace(session.path)
+    except BlockingIOError as error:
+        if "UNNAMED" in variables:  # the same program, at the same time, in the same folder
+            session.path = trace_file.child_path(session.path, os.getpid())
+            session.shown = os.path.basename(session.path)
+            fd = trace_file.open_trace(session.path)
+        else:
+            fd = session.do_without(error)
+    except OSError as error:
+        fd = session.do_without(error)
+    session.begin(fd, "contention-lab record")
+
+
+def _begin_child(variables: "Mapping[str, str]") -> None:
+    family = variables["TRACE"]
+    session = Session(
+        trace_file.child_path(family, os.getpid()),
+        variables["LEVEL"],
+        existing="EXISTING" in variables,
+        subprocesses=True,
+    )
+    session.family = family
+    session.is_child = True
+    session.begin(trace_file.open_trace(session.path, new=True), "contention-lab record")
+
+
+class ProgramSession(Session):
+    """The recording of a whole program, which says at its end where the trace is.
+
+    Attributes
+    ----------
+    shown : str
+        The trace's path as the user knows it.
+    is_quiet : bool
+        Whether to say nothing.
+    """
+
+    shown = ""
+    is_quiet = False
+    _failure = ""
+    _stderr: "tuple[int, int] | None" = None
+
+    def begin(self, fd: int, started_by: str) -> None:
+        """Begin, and note what the standard error stream is."""
+        self._stderr = _identity(2)
+        super().begin(fd, started_by)
+
+    def do_without(self, error: OSError) -> int:
+        """Record without a file; return the descriptor to write to."""
+        self._failure = error.strerror or str(error)
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+
+    def tell(self) -> None:
+        """Say where the trace is and what to do with it, or that there is none."""
+        line = self._line()
+        if not line or self._stderr is None or _identity(2) != self._stderr:
+            return
+        _flush(sys.stdout, sys.__stdout__)
+        _flush(sys.stderr, sys.__stderr__)
+        try:
+            os.write(2, f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
+
+    def _line(self) -> str:
+        failure = self._failure
+        if not failure and self.totals["error"]:
+            failure = f"{os.strerror(self.totals['error'])}; the trace ends there"
+        if failure:
+            return f"{self.shown} could not be written: {failure}; {self._counters()}"
+        if self.is_quiet:
+            return ""
+        children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
+        also = f", and {children} of child processes beside it" if children else ""
+        return (
+            f"wrote {self.shown} ({self._counters()}){also}; "
+            f"next: contention-lab diagnose {_quoted(self.shown)}"
+        )
+
+    def _counters(self) -> str:
+        totals = self.totals
+        return (
+            f"{totals['acquires']:,} acquires, {totals['contended']:,} contended, "
+            f"{totals['wait_ns'] / 1e9:.3g} s waited"
+        )
+
+
+def _flush(stream: "TextIO | None", original: "TextIO | None") -> None:
+    """Let what the program printed come first, unless the stream is the program's own."""
+    if stream is not None and stream is original:
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # Python will say so itself
+
+
+def _identity(fd: int) -> "tuple[int, int] | None":
+    try:
+        about = os.fstat(fd)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _quoted(path: str) -> str:
+    if path and _PLAIN.issuperset(path):
+        return path
+    return "'" + path.replace("'", "'\"'\"'") + "'"

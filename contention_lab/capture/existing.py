@@ -1,0 +1,182 @@
+"""Locks that exist when a recording starts.
+
+Those that the standard library's modules keep are exchanged for ours in any case, all others on
+request. What cannot be exchanged safely is counted, with the reason. "Safely" is the core's
+judgement: the lock is free, and every reference to it is in a place that can be changed (see
+`references.py`).
+"""
+
+import _thread
+import gc
+import sys
+
+from contention_lab.capture.metadata import gil_enabled
+from contention_lab.native import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from contention_lab.capture.references import Place
+
+    Note = dict[str, str | int]
+
+_LOCK = type(_thread.allocate_lock())
+_RLOCK = _thread.RLock
+_STAND_INS: "dict[type, type]" = {_LOCK: _core.PlainLock, _RLOCK: _core.PlainRLock}
+_NAMES: "dict[type, str]" = {_LOCK: "threading.Lock", _RLOCK: "threading.RLock"}
+
+_IN_DICT = 0
+_NO_GIL = "there is no GIL, and other threads run"
+_NOT_ASKED = "made before the recording, which replaces such locks only if it is told to (existing)"
+_SLEEPERS = ("threading.Thread._tstate_lock", "threading._MainThread._tstate_lock")
+"""Locks that only make threads sleep; nobody contends for them."""
+
+
+class Exchanged:
+    """A lock of the program's and the one of ours that stands in its places."""
+
+    __slots__ = ("original", "stand_in")
+
+    def __init__(self, original: object, stand_in: object) -> None:
+        self.original = original
+        self.stand_in = stand_in
+
+
+def exchange_existing(everything: bool) -> "tuple[list[Exchanged], list[Note]]":
+    """Put locks of ours in the place of those that exist.
+
+    Parameters
+    ----------
+    everything
+        Whether that means all locks, or those that the standard library's modules keep.
+
+    Returns
+    -------
+    tuple
+        What was exchanged, for `restore`; and what was not, as the trace's metadata lists it.
+    """
+    why_not = _Count()
+    exchanged: list[Exchanged] = []
+    if not gil_enabled() and len(sys._current_frames()) > 1:
+        why_not.add_all(_all_locks(), _NO_GIL)
+        return exchanged, why_not.notes()
+    hard = _exchange_library(exchanged)
+    _exchange_anywhere(_all_locks() if everything else hard, exchanged, why_not)
+    if not everything:
+        known = why_not.counted | {id(pair.original) for pair in exchanged}
+        why_not.add_all((lock for lock in _all_locks() if id(lock) not in known), _NOT_ASKED)
+    return exchanged, why_not.notes()
+
+
+def restore(exchanged: "list[Exchanged]") -> None:
+    """Put the program's locks back where that is safe; where it is not, ours stay and work on."""
+    if not exchanged:
+        return
+    from contention_lab.capture.references import Referred, find_places
+
+    originals = [pair.original for pair in exchanged]
+    ours = [Referred(pair.stand_in) for pair in exchanged]
+    exchanged.clear()
+    find_places(ours)
+    for referred, original in zip(ours, originals, strict=True):
+        _core.exchange(referred.target, original, referred.places, referred.methods)
+
+
+def _exchange_library(exchanged: "list[Exchanged]") -> "list[object]":
+    """Exchange what the standard library's modules keep; return what needs a closer look."""
+    hard = []
+    for container, key, name in _library_places():
+        made = _core.stand_in(_STAND_INS[type(container[key])], name)
+        places: list[Place] = [(_IN_DICT, container, key, 0)]
+        pair = Exchanged(container[key], made)
+        if _core.exchange(pair.original, made, places, []) is None:
+            exchanged.append(pair)
+        else:
+            hard.append(pair.original)
+    return hard
+
+
+def _library_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
+    """Yield (dictionary, key, name) of locks in module variables, and in objects kept in those."""
+    from contention_lab.capture.references import instance_dict
+
+    for module_name in [*sys.modules]:
+        module = sys.modules.get(module_name)
+        if module_name.partition(".")[0] not in sys.stdlib_module_names or (
+            not isinstance(module, type(sys))
+        ):
+            continue
+        fields = vars(module)
+        for key in [*fields]:
+            cls = type(fields.get(key))
+            if cls in _STAND_INS:
+                yield fields, key, f"{module_name}.{key}"
+            elif cls.__module__ == module_name and module_name != "threading":
+                inner = instance_dict(fields.get(key)) or {}
+                for attribute in [*inner]:
+                    if type(inner.get(attribute)) in _STAND_INS:
+                        yield inner, attribute, f"{module_name}.{cls.__qualname__}.{attribute}"
+    yield from _handler_places()
+
+
+def _handler_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
+    """Yield the locks of the program's logging handlers."""
+    for reference in list(getattr(sys.modules.get("logging"), "_handlerList", [])):
+        handler = reference()
+        if type(getattr(handler, "lock", None)) in _STAND_INS:
+            cls = type(handler)
+            yield vars(handler), "lock", f"{cls.__module__}.{cls.__qualname__}.lock"
+
+
+def _exchange_anywhere(
+    locks: "list[object]", exchanged: "list[Exchanged]", why_not: "_Count"
+) -> None:
+    """Exchange locks wherever they are referred to from. Empties `locks`."""
+    if not locks:
+        return
+    from contention_lab.capture.references import Referred, find_places
+
+    everywhere = []
+    while locks:
+        everywhere.append(Referred(locks.pop()))
+    find_places(everywhere)
+    for referred in everywhere:
+        if referred.name in _SLEEPERS:
+            continue
+        made = _core.stand_in(_STAND_INS[type(referred.target)], referred.name)
+        why = _core.exchange(referred.target, made, referred.places, referred.methods)
+        if why is None:
+            exchanged.append(Exchanged(referred.target, made))
+        else:
+            why_not.add(referred.target, why)
+
+
+def _all_locks() -> "list[object]":
+    return [thing for thing in gc.get_objects() if type(thing) in _STAND_INS]
+
+
+class _Count:
+    """How many locks were left alone, by type and reason."""
+
+    def __init__(self) -> None:
+        self.counted: set[int] = set()
+        self._left: dict[tuple[str, str], int] = {}
+
+    def add(self, lock: object, why: str) -> None:
+        """Count one."""
+        key = _NAMES[type(lock)], why
+        self._left[key] = self._left.get(key, 0) + 1
+        self.counted.add(id(lock))
+
+    def add_all(self, locks: "Iterable[object]", why: str) -> None:
+        """Count several with the same reason."""
+        for lock in locks:
+            self.add(lock, why)
+
+    def notes(self) -> "list[Note]":
+        """What and why, as the trace's metadata lists it."""
+        return [
+            {"what": what, "why": why, "count": count} for (what, why), count in self._left.items()
+        ]

@@ -1,0 +1,137 @@
+"""Starting a Python that records itself from its first import on.
+
+`record` executes the interpreter again, with the program's command line and an environment that
+makes `startup/sitecustomize.py` the first thing it runs. So the program is run by Python itself and
+not by an imitation of it: `__main__`, `sys.path`, `sys.flags`, tracebacks, signals and exit codes
+are Python's own. The variables are taken out of the environment again before the program sees it.
+"""
+
+import os
+import sys
+
+from contention_lab.capture import trace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
+
+    from contention_lab.capture.request import Request
+
+STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
+PREFIX = "CONTENTION_LAB_RECORD_"
+"""Of the variables that tell the new Python what to do; see `startup/sitecustomize.py`."""
+
+_PATH = "PYTHONPATH"
+
+
+class LaunchError(Exception):
+    """`record` cannot start: one line, what, why and what to do."""
+
+
+def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
+    """Become a Python that runs the program and records it.
+
+    Parameters
+    ----------
+    request
+        What to run and how.
+    typed
+        The arguments of this command, of which `sys.orig_argv` says how Python was called.
+
+    Raises
+    ------
+    LaunchError
+        The trace must not be written there, or this Python cannot be started so.
+    """
+    flags = sys.flags
+    if flags.isolated or flags.ignore_environment or flags.no_site:
+        raise LaunchError("record works through Python's start-up files: leave out -I, -E and -S")
+    if not sys.executable:
+        raise LaunchError(
+            "this Python does not know its own executable, so it cannot be started again"
+        )
+    environment = dict(os.environ)
+    if request.can_run():
+        output = os.path.abspath(request.output)
+        try:
+            trace_file.refuse_other_files(output)
+        except OSError as error:
+            raise LaunchError(f"{request.output}: {error.strerror} (-o)") from None
+        if os.path.isdir(output):
+            raise LaunchError(f"{request.output}: this is a folder; give -o a file's name")
+        environment = add_to(environment, _main_variables(request, output))
+    command = [sys.executable, *_interpreter_options(typed), *request.program]
+    sys.stdout.flush()
+    os.execve(sys.executable, command, environment)
+
+
+def child_variables(trace: str, level: str, *, existing: bool) -> "dict[str, str]":
+    """Return the variables by which a child process records itself.
+
+    Parameters
+    ----------
+    trace
+        The absolute path of the trace of the first process.
+    level, existing
+        As for the parent.
+    """
+    return _variables("child", trace, level, existing=existing, subprocesses=True)
+
+
+def add_to(environment: "Mapping[Any, Any]", variables: "Mapping[str, str]") -> "dict[Any, Any]":
+    """Return an environment (of str or of bytes) with the variables of a recording added."""
+    result = dict(environment)
+    as_bytes = any(isinstance(name, bytes) for name in result)
+    key = os.fsencode(_PATH) if as_bytes else _PATH
+    before = os.fsdecode(result.get(key, ""))
+    added = {_PATH: STARTUP + (os.pathsep + before if before else ""), **variables}
+    if key in result:
+        added[f"{PREFIX}{_PATH}"] = before
+    for name, value in added.items():
+        if as_bytes:
+            result[os.fsencode(name)] = os.fsencode(value)
+        else:
+            result[name] = value
+    return result
+
+
+def _main_variables(request: "Request", output: str) -> "dict[str, str]":
+    variables = _variables(
+        "main", output, request.level, existing=request.existing, subprocesses=request.subprocesses
+    )
+    variables[f"{PREFIX}SHOWN"] = request.output
+    if request.quiet:
+        variables[f"{PREFIX}QUIET"] = "1"
+    if not request.output_given:
+        variables[f"{PREFIX}UNNAMED"] = "1"
+    return variables
+
+
+def _variables(
+    role: str, trace: str, level: str, *, existing: bool, subprocesses: bool
+) -> "dict[str, str]":
+    package = os.path.dirname(os.path.dirname(STARTUP))
+    variables = {
+        "ROLE": role,
+        "TRACE": trace,
+        "LEVEL": level,
+        "HOME": os.path.dirname(package),
+    }
+    if existing:
+        variables["EXISTING"] = "1"
+    if subprocesses:
+        variables["SUBPROCESSES"] = "1"
+    return {f"{PREFIX}{name}": value for name, value in variables.items()}
+
+
+def _interpreter_options(typed: "Sequence[str]") -> list[str]:
+    """The options this Python was started with: they come before our module or script."""
+    called = sys.orig_argv[1:]
+    if called[len(called) - len(typed) :] != [*typed]:
+        return []  # somebody called main() with arguments of his own
+    ours = called[: len(called) - len(typed)]
+    if ours[-2:-1] and ours[-2].startswith("-") and ours[-2].endswith("m"):  # -m contention_lab
+        letters = ours[-2][1:-1]
+        return [*ours[:-2], *([f"-{letters}"] if letters else [])]
+    return ours[:-1]  # a script, or -mcontention_lab

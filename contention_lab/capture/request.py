@@ -1,0 +1,143 @@
+"""What `record` was asked to do, read from its arguments without a library.
+
+It knows the options of `cli/record.py` and leaves everything it does not understand to it: there
+the help and the complaints are made. The program begins at the first argument that is no option of
+ours.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEVELS = ("counters", "profile", "trace")
+
+_VALUED = {"-o": "output", "--output": "output", "--level": "level"}
+_FLAGS = {
+    "--existing": "existing",
+    "--subprocesses": "subprocesses",
+    "-q": "quiet",
+    "--quiet": "quiet",
+}
+_SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
+
+
+class Request:
+    """A program to record, and how.
+
+    Attributes
+    ----------
+    program : list of str
+        What `python` would be given.
+    output : str
+        The trace's path.
+    output_given : bool
+        Whether the user named it.
+    level : str
+    existing, subprocesses, quiet : bool
+    """
+
+    __slots__ = (
+        "existing",
+        "level",
+        "output",
+        "output_given",
+        "program",
+        "quiet",
+        "subprocesses",
+    )
+
+    def __init__(
+        self,
+        program: "Sequence[str]",
+        output: str | None = None,
+        level: str = "profile",
+        *,
+        existing: bool = False,
+        subprocesses: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.program = list(program)
+        self.output_given = output is not None
+        self.output = default_output(program) if output is None else output
+        self.level = level
+        self.existing = existing
+        self.subprocesses = subprocesses
+        self.quiet = quiet
+
+    def can_run(self) -> bool:
+        """Whether there is something to record: else Python says at once what is wrong."""
+        script = self.program[0]
+        return script.startswith("-") or os.access(script, os.R_OK)
+
+
+def split(arguments: "Sequence[str]") -> tuple[list[str], list[str]]:
+    """Split the arguments into options of ours and the program with its arguments."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word == "--":
+            program = [*arguments[at + 1 :]]
+            dashed = program[:1] and program[0].startswith("-")
+            return [*arguments[:at]], ["--", *program] if dashed else program
+        if not word.startswith("-") or word == "-" or word[:2] in ("-m", "-c"):
+            break
+        at += 2 if word in _VALUED else 1
+    return [*arguments[:at]], [*arguments[at:]]
+
+
+def read(arguments: "Sequence[str]") -> Request | None:
+    """Read the arguments of `record`; None where there is something to explain."""
+    options, program = split(arguments)
+    values: dict[str, str] = {}
+    flags = set()
+    words = iter(options)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word in _FLAGS:
+            flags.add(_FLAGS[word])
+        elif word in _VALUED:
+            values[_VALUED[word]] = next(words, "")
+        elif equals and name in ("--output", "--level"):
+            values[_VALUED[name]] = value
+        else:
+            return None
+    if not is_program(program) or "" in values.values():
+        return None
+    level = values.get("level", "profile")
+    if level not in LEVELS:
+        return None
+    return Request(
+        program,
+        values.get("output"),
+        level,
+        existing="existing" in flags,
+        subprocesses="subprocesses" in flags,
+        quiet="quiet" in flags,
+    )
+
+
+def is_program(words: "Sequence[str]") -> bool:
+    """Whether that is something to run: `-m` and `-c` need a word, attached or after them."""
+    return bool(words) and (words[0] not in ("-m", "-c", "--") or len(words) > 1)
+
+
+def default_output(program: "Sequence[str]") -> str:
+    """The trace's name if none is given: the program's, in the current folder.
+
+    `train.py` is recorded to `train.clt`, `-m package.module` to `package.module.clt`, `-c` to
+    `command.clt`, and what comes from the standard input to `stdin.clt`.
+    """
+    word = program[1] if program[0] == "--" else program[0]
+    if program[0] == "-":
+        name = "stdin"
+    elif word.startswith("-c"):
+        name = "command"
+    elif word.startswith("-m"):
+        name = word[2:] or program[1]
+    else:
+        name = os.path.basename(word.rstrip(os.sep))
+        root, extension = os.path.splitext(name)
+        name = root if extension in _SUFFIXES else name
+    return f"{name or 'program'}.clt"

@@ -1,0 +1,60 @@
+"""Start recording in a Python that was started for it, then let the program's own start-up happen.
+
+Python runs this file before the program, because its folder is first in PYTHONPATH. It takes the
+folder and the variables out again, begins to record, and imports the sitecustomize module that
+would have been found without it. Any Python may meet this file, an old one or one without this
+package: it must be readable for all, and keeps quiet where it can do nothing.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, import-not-found"
+
+import os
+import sys
+
+PREFIX = "CONTENTION_LAB_RECORD_"
+
+
+def take_variables():
+    """Take our variables out of the environment, and give PYTHONPATH the value it had."""
+    names = [name for name in os.environ if name.startswith(PREFIX)]
+    found = dict((name[len(PREFIX) :], os.environ.pop(name)) for name in names)
+    if found:
+        if "PYTHONPATH" in found:
+            os.environ["PYTHONPATH"] = found["PYTHONPATH"]
+        else:
+            os.environ.pop("PYTHONPATH", None)
+    return found
+
+
+def leave_path():
+    """Take this folder off the places where modules are looked for."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
+    for folder in list(sys.path_importer_cache):
+        if os.path.abspath(folder) == here:
+            del sys.path_importer_cache[folder]
+
+
+def begin(variables):
+    """Begin to record, where this Python has what it takes."""
+    home = variables.get("HOME")
+    if not home or sys.version_info < (3, 11):
+        return
+    sys.path.append(home)  # last: it may be another environment's
+    try:
+        from contention_lab.capture.bootstrap import begin_recording
+
+        begin_recording(variables)
+    except Exception as error:
+        if variables.get("ROLE") == "main" and sys.stderr is not None:
+            sys.stderr.write("contention-lab: nothing is recorded: %s\n" % (error,))
+    finally:
+        sys.path.reverse()
+        sys.path.remove(home)
+        sys.path.reverse()
+
+
+leave_path()
+begin(take_variables())
+del sys.modules[__name__]
+import sitecustomize  # noqa: E402, F401  (the one after us; the error if there is none is as without us)

@@ -1,0 +1,92 @@
+"""Run a Python program unmodified and record what its locks do.
+
+\b
+  contention-lab record train.py --epochs 3      into train.clt
+  contention-lab record -o run.clt -m package.module
+  contention-lab record -c 'import service; service.main()'
+
+The program runs as `python` would run it: same arguments, output, exceptions and exit status. At
+the end one line on stderr says where the trace is. It is written to PROGRAM.clt in the current
+folder unless -o names another file; an earlier trace is replaced, a file that is not a trace never.
+The trace of a program that was killed can be read up to the last tenth of a second.
+
+With --subprocesses, child processes that are Python of the same environment (subprocess,
+multiprocessing, os.fork) are recorded too, each into a file beside the trace: run.clt,
+run.4711.clt, run.4712.clt; those of an earlier run are removed. Every child process then finds
+some variables more in its environment, which a Python takes out again before its program starts.
+
+Options of this command come before the program; what comes after it is the program's.
+"""  # noqa: D301  (click reads \b)
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from contention_lab.capture.launch import LaunchError, launch
+from contention_lab.capture.request import LEVELS, Request, is_program, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ProgramCommand(click.Command):
+    """A command whose options end where a program's command line begins."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the program away from click."""
+        options, program = split(args)
+        ctx.obj = program
+        return super().parse_args(ctx, options)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return what follows the command's name in the line on usage."""
+        return ["[OPTIONS]", "SCRIPT.py|-m MODULE|-c CODE", "[ARGUMENTS]..."]
+
+
+@click.command(name="record", cls=ProgramCommand, help=__doc__)
+@click.option("-o", "--output", metavar="FILE.clt", help="The trace; by default PROGRAM.clt.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="profile",
+    show_default=True,
+    help="counters: exact counts and sums per lock. profile: also every contended wait and every "
+    "hold that blocked somebody, with stacks. trace: also every other hold.",
+)
+@click.option(
+    "--existing",
+    is_flag=True,
+    help="Also record locks made before recording began (by .pth files, sitecustomize).",
+)
+@click.option("--subprocesses", is_flag=True, help="Also record child processes.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print nothing at the end, unless the trace failed."
+)
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m`.")
+@click.option("-c", "code", metavar="CODE", help="Run code, as `python -c`.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    output: str | None,
+    level: str,
+    existing: bool,
+    subprocesses: bool,
+    quiet: bool,
+    module: str | None,
+    code: str | None,
+) -> None:
+    """Become the program."""
+    assert module is None and code is None  # noqa: PT018  (`split` has taken them)
+    program: Sequence[str] = ctx.obj
+    if not is_program(program):
+        raise click.UsageError("there is no program to record: give a script, -m or -c", ctx)
+    request = Request(
+        program, output, level, existing=existing, subprocesses=subprocesses, quiet=quiet
+    )
+    try:
+        launch(request, sys.argv[1:])
+    except LaunchError as error:
+        raise click.ClickException(str(error)) from error

@@ -146,15 +146,26 @@ class CaseFile:
     def _hold_times(self, ids: npt.NDArray[np.int64]) -> dict[Frame | None, HoldTimes]:
         mine = np.isin(self._holds.lock, ids)
         place, length = self._holders.which[mine], self._holds.length_ns[mine] / 1e9
+        displaced = self._displaced_s()[mine]
         order = np.argsort(place, kind="stable")
         first = np.flatnonzero(np.diff(place[order], prepend=-1))
         return {
             self._holders.frames[int(place[part[0]])]: HoldTimes(
-                len(part), float(length[part].sum()), float(np.median(length[part]))
+                len(part),
+                float(length[part].sum()),
+                float(np.median(length[part])),
+                float(displaced[part].sum()),
             )
             for part in np.split(order, first[1:])
             if len(part)
         }
+
+    def _displaced_s(self) -> npt.NDArray[np.float64]:
+        """Return how long the holder of each hold was off the CPU, if it was preempted."""
+        records = self.trace.holds[self._holds.index]
+        measured = (records["cpu_ns"] > 0) & (records["preemptions"] > 0)
+        off_ns = self._holds.length_ns - records["cpu_ns"].astype(np.int64)
+        return np.where(measured, np.maximum(off_ns, 0), 0) / 1e9
 
 
 def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime]) -> Program:

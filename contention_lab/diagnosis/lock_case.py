@@ -53,11 +53,15 @@ class HoldTimes:
         Together.
     usual_s
         The median.
+    displaced_s
+        Of the total: off the CPU in holds during which the scheduler took the holder off its core
+        against its will. Only where the recorder measured it; 0 where it did not.
     """
 
     count: int
     total_s: float
     usual_s: float
+    displaced_s: float = 0.0
 
     @property
     def mean_s(self) -> float:
@@ -145,8 +149,15 @@ class LockCase:
 
     @property
     def usual_hold_s(self) -> float:
-        """How long the recorded holds would have taken had each lasted the usual time."""
-        return sum(hold.count * min(hold.usual_s, hold.mean_s) for hold in self.holds.values())
+        """How long the recorded holds would have taken, had nobody taken the holder's CPU.
+
+        Each hold as long as the median at its place, or without the time the holder was displaced,
+        whichever is less: when nearly all holds are stretched, so is the median.
+        """
+        return sum(
+            min(hold.count * min(hold.usual_s, hold.mean_s), hold.total_s - hold.displaced_s)
+            for hold in self.holds.values()
+        )
 
     @property
     def recorded_hold_s(self) -> float:

@@ -29,8 +29,10 @@ def find(case: LockCase) -> Finding | None:
     - threads wait for the lock for a tenth of their time or more;
     - they burn a large share of the process's CPU time spinning;
     - more threads want a CPU than there are cores: those that spin, and the one that holds;
-    - holds last longer on average than usual at the same place, as they do when the holder is
-      put off the CPU in the middle.
+    - holds last longer than they need to, because the holder is taken off the CPU in the middle:
+      longer on average than usual at the same place, or, where the recorder measured it, mostly
+      off the CPU in holds during which the scheduler preempted the holder. A holder that sleeps or
+      waits for input is not preempted.
 
     With a CPU for every spinner none is said: then spinning wastes energy, but it is the holds
     that threads wait for. Nor is it if the trace does not say how many cores there are.
@@ -82,8 +84,13 @@ def summary(case: LockCase) -> str:
     held = case.holds.get(culprit.site)
     lasting = ""
     if held:
-        lasting = f", {duration(held.mean_s)} at a time; half of these holds take under "
-        lasting += duration(held.usual_s)
+        lasting = f", {duration(held.mean_s)} at a time; "
+        if held.displaced_s > held.total_s - held.count * held.usual_s:
+            on_core = 1.0 - held.displaced_s / held.total_s
+            lasting += "the scheduler takes it off its core, it runs for "
+            lasting += f"{percent(on_core)} of that"
+        else:
+            lasting += f"half of these holds take under {duration(held.usual_s)}"
     return (
         f"{spinning} of {case.users} threads spin while {place(culprit.site)} holds "
         f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "

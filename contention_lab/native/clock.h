@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #if defined(__x86_64__)
 #  include <x86intrin.h>
@@ -46,6 +47,19 @@ cl_thread_cpu_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* How often the scheduler has taken the calling thread off its core against its will; 0 if the system
+ * does not say. */
+static inline uint32_t
+cl_thread_preemptions(void)
+{
+#if defined(__linux__) && defined(RUSAGE_THREAD)
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nivcsw : 0;
+#else
+    return 0;
+#endif
 }
 
 static inline uint64_t

@@ -50,6 +50,34 @@ cl_emit_stack_of(PyObject *module, PyObject *party)
         detailed ? cl_holder_stack((uint32_t)id, thread->frames, cl_session.stack_depth) : 0);
 }
 
+/* intern_stack(places): of (code object, byte offset of the instruction) pairs, innermost first. */
+static PyObject *
+cl_emit_intern_stack(PyObject *module, PyObject *places)
+{
+    (void)module;
+    cl_thread *thread = cl_recording_thread();
+    if (!PyList_CheckExact(places)) {
+        PyErr_SetString(PyExc_TypeError, "intern_stack() takes a list of (code, lasti)");
+        return NULL;
+    }
+    if (thread == NULL || cl_session.level < CL_LEVEL_PROFILE) {
+        return PyLong_FromLong(0);
+    }
+    cl_stack_builder builder;
+    cl_stack_build(&builder, cl_session.stack_depth);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); i++) {
+        cl_position position;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "O!i", &PyCode_Type, &position.code,
+                              &position.lasti)) {
+            return NULL;
+        }
+        if (!cl_stack_add(&builder, thread->frames, position)) {
+            break;
+        }
+    }
+    return PyLong_FromUnsignedLong(cl_stack_intern(&builder));
+}
+
 static PyObject *
 cl_emit_site(PyObject *module, PyObject *unused)
 {
@@ -139,7 +167,10 @@ cl_emit_wait(PyObject *module, PyObject *args)
         .park_ns = asleep ? end - start : 0, .thread = asleep ? thread->id : party, .stack = stack,
         .holder = holder, .holder_site = holder_site, .holder_stack = holder_stack,
         .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind};
-    if (kind == CL_CONTENTION) {
+    if (outcome == CL_FAILED_TRY) {
+        cl_add(&block->value[CL_C_FAILED_TRIES], 1);
+    }
+    else if (kind == CL_CONTENTION) {
         cl_count_wait(block, &wait);
     }
     if (cl_session.level >= CL_LEVEL_PROFILE) {
@@ -230,6 +261,8 @@ cl_emit_count(PyObject *module, PyObject *args)
      "Record a hold that Python code timed with now()."}, \
     {"count", cl_emit_count, METH_VARARGS, \
      "count(lock, acquires, failed_tries, recursions=0)\n--\n\nCount attempts that did not wait."}, \
+    {"intern_stack", cl_emit_intern_stack, METH_O, \
+     "intern_stack(places)\n--\n\nThe id of a stack of (code, instruction offset), innermost first."}, \
     {"stack_of", cl_emit_stack_of, METH_O, \
      "stack_of(party)\n--\n\nThe id of what another thread is executing; 0 if that is not known."}
 

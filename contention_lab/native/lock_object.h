@@ -26,6 +26,7 @@ typedef struct cl_lock {
     _Atomic uint64_t owner;           /* the holder's: thread id << 32 | site, as recorded */
     _Atomic uint64_t hold_start;      /* the holder's: ns since the start of the recording */
     _Atomic uint64_t hold_cpu;        /* the holder's: its CPU time at the start, 0 not measured */
+    _Atomic uint32_t hold_preemptions; /* the holder's: how often it had been preempted before */
     _Atomic uint32_t hold_epoch;      /* the holder's: the recording the three belong to */
     _Atomic uint32_t waiters;         /* recorded waiters */
     _Atomic uint32_t gave_up;         /* some waiter timed out during this hold */

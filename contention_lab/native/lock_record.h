@@ -49,11 +49,12 @@ cl_lock_block(cl_lock *lock, int blocking, uint64_t deadline)
 
 static inline void
 cl_hold_begin(cl_lock *lock, uint32_t epoch, uint32_t thread, uint32_t site, uint64_t start,
-              uint64_t cpu)
+              uint64_t cpu, uint32_t preemptions)
 {
     atomic_store_explicit(&lock->owner, (uint64_t)thread << 32 | site, memory_order_relaxed);
     atomic_store_explicit(&lock->hold_start, start, memory_order_relaxed);
     atomic_store_explicit(&lock->hold_cpu, cpu, memory_order_relaxed);
+    atomic_store_explicit(&lock->hold_preemptions, preemptions, memory_order_relaxed);
     atomic_store_explicit(&lock->hold_epoch, epoch, memory_order_relaxed);
 }
 
@@ -161,7 +162,8 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
         result = cl_lock_wait(lock, deadline, 1, &parts);
         uint64_t stopped_at = result == CL_WAIT_ACQUIRED ? parts.acquired_at : cl_now();
         if (result == CL_WAIT_ACQUIRED && detailed) {
-            cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end);
+            cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end,
+                          parts.preemptions_at_end);
         }
         if (result == CL_WAIT_ACQUIRED || result == CL_WAIT_TIMED_OUT) {
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
@@ -180,7 +182,8 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
             result = CL_WAIT_ACQUIRED;
             wait.end_ns = cl_now_after();
             if (detailed) {
-                cl_hold_begin(lock, thread->epoch, thread->id, site, wait.end_ns, parts.cpu_at_end);
+                cl_hold_begin(lock, thread->epoch, thread->id, site, wait.end_ns, parts.cpu_at_end,
+                              parts.preemptions_at_end);
             }
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
             break;
@@ -248,7 +251,7 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
         if (detailed) {
             /* With a GIL, the last holder released under it: no fence is needed to be after him. */
             uint64_t now = CL_FREE_THREADED ? cl_now_after() : cl_now();
-            cl_hold_begin(lock, epoch, thread->id, site, now, 0);
+            cl_hold_begin(lock, epoch, thread->id, site, now, 0, 0);
         }
         cl_add(&block->value[CL_C_ACQUIRES], 1);
         return 1;
@@ -311,6 +314,7 @@ cl_lock_release(cl_lock *lock)
     }
     uint64_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
     uint64_t cpu = atomic_load_explicit(&lock->hold_cpu, memory_order_relaxed);
+    uint32_t preemptions = atomic_load_explicit(&lock->hold_preemptions, memory_order_relaxed);
     cl_hold_record hold = {
         .start_ns = atomic_load_explicit(&lock->hold_start, memory_order_relaxed),
         .lock = lock->id, .thread = (uint32_t)(owner >> 32), .site = (uint32_t)owner};
@@ -328,6 +332,7 @@ cl_lock_release(cl_lock *lock)
     }
     if (cpu != 0) {
         hold.cpu_ns = cl_thread_cpu_ns() - cpu;
+        hold.preemptions = cl_thread_preemptions() - preemptions;
     }
     cl_thread *thread = cl_thread_get(epoch);
     cl_block *block = thread == NULL ? NULL
@@ -339,11 +344,15 @@ cl_lock_release(cl_lock *lock)
     if (hold.thread != thread->id) {
         hold.flags |= CL_HOLD_HANDED_OFF;
         hold.cpu_ns = 0;
+        hold.preemptions = 0;
     }
     if (hold.end_ns < hold.start_ns) { /* two cores' clocks a few ns apart */
         hold.end_ns = hold.start_ns;
     }
     cl_record_hold(thread, block, &hold, hold.waiters != 0 || gave_up);
+    if (__builtin_expect(thread->name_tries < CL_NAME_TRIES, 0)) {
+        cl_thread_look_for_name(thread);
+    }
     return 0;
 }
 

@@ -63,7 +63,7 @@ typedef struct {
 
 typedef struct {
     uint64_t start_ns, end_ns, cpu_ns;
-    uint32_t lock, thread, site, stack, waiters, release_thread, flags, reserved;
+    uint32_t lock, thread, site, stack, waiters, release_thread, flags, preemptions;
 } cl_hold_record;
 
 typedef struct {

@@ -63,6 +63,7 @@ typedef struct cl_thread {
     struct cl_coordination coordination[CL_NESTED_WAITS];
     uint32_t busy;              /* waits in progress on it; the thread's own */
     _Atomic uint32_t named;     /* 1: `name` is final */
+    uint32_t name_tries;        /* how often its name has been looked for in vain; the thread's own */
     char name[128];
     _Atomic uint64_t self_ns, dropped_waits, dropped_holds, dropped_stacks;
     /* the wait in progress, for traces of programs that hang: whole while `waiting` != 0 */

@@ -241,34 +241,52 @@ cl_site_capture(cl_frame_cache_entry *cache)
     return first;
 }
 
-/* The stack the cursor stands on, innermost first, at most `limit` frames; 0 if there is none or no
- * room. Ends the cursor. */
-static uint32_t
-cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t limit)
-{
+/* The frames of a stack while they are collected, innermost first. */
+typedef struct {
+    uint32_t depth, truncated, limit;
+    uint64_t hash;
     uint32_t frames[CL_MAX_DEPTH];
-    uint32_t depth = 0, truncated = 0;
-    uint64_t hash = 0x9E3779B97F4A7C15u;
-    cl_position position;
-    while (cl_cursor_next(&cursor, &position)) {
-        if (depth == limit) {
-            truncated = CL_STACK_TRUNCATED;
-            break;
-        }
-        int library = CL_USER;
-        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
-        if (library == CL_HIDDEN) {
-            continue;
-        }
-        frames[depth++] = id;
-        hash = (hash ^ id) * 0x100000001B3u;
-        hash ^= hash >> 29;
+} cl_stack_builder;
+
+static inline void
+cl_stack_build(cl_stack_builder *builder, uint32_t limit)
+{
+    builder->depth = 0;
+    builder->truncated = 0;
+    builder->limit = limit;
+    builder->hash = 0x9E3779B97F4A7C15u;
+}
+
+/* Adds a frame, unless it is hidden; 0 if there is no room for it. */
+static inline int
+cl_stack_add(cl_stack_builder *builder, cl_frame_cache_entry *cache, cl_position position)
+{
+    if (builder->depth == builder->limit) {
+        builder->truncated = CL_STACK_TRUNCATED;
+        return 0;
     }
-    cl_cursor_end(&cursor);
+    int library = CL_USER;
+    uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
+    if (library != CL_HIDDEN) {
+        builder->frames[builder->depth++] = id;
+        builder->hash = (builder->hash ^ id) * 0x100000001B3u;
+        builder->hash ^= builder->hash >> 29;
+    }
+    return 1;
+}
+
+/* The id of a stack; 0 if it is empty or there is no room. */
+static uint32_t
+cl_stack_intern(const cl_stack_builder *builder)
+{
+    uint32_t depth = builder->depth, truncated = builder->truncated;
+    uint64_t hash = builder->hash;
+    const uint32_t *frames = builder->frames;
     if (depth == 0) {
         return 0;
     }
-    cl_stack_item key = {.hash = cl_mix(hash), .depth = depth | truncated, .frames = frames};
+    cl_stack_item key = {.hash = cl_mix(hash), .depth = depth | truncated,
+                         .frames = (uint32_t *)(uintptr_t)frames}; /* only compared, then replaced */
     uint32_t id = cl_table_find(&cl_stacks, key.hash, &key, cl_stack_same);
     if (id != 0) {
         return id;
@@ -291,6 +309,20 @@ cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t li
         free(copy);
     }
     return id;
+}
+
+/* The stack the cursor stands on, innermost first, at most `limit` frames; 0 if there is none or no
+ * room. Ends the cursor. */
+static uint32_t
+cl_stack_capture_from(cl_cursor cursor, cl_frame_cache_entry *cache, uint32_t limit)
+{
+    cl_stack_builder builder;
+    cl_position position;
+    cl_stack_build(&builder, limit);
+    while (cl_cursor_next(&cursor, &position) && cl_stack_add(&builder, cache, position)) {
+    }
+    cl_cursor_end(&cursor);
+    return cl_stack_intern(&builder);
 }
 
 /* Whose code it is. Pins it. */

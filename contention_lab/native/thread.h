@@ -147,6 +147,21 @@ done:
     Py_XDECREF(module_name);
 }
 
+#define CL_NAME_TRIES 8
+
+/* A thread's first event comes before threading knows it: looks again at each of the next few. */
+static void
+cl_thread_look_for_name(cl_thread *thread)
+{
+    if (!atomic_load_explicit(&thread->named, memory_order_relaxed)) {
+        cl_thread_take_name(thread);
+        thread->name_tries++;
+    }
+    if (atomic_load_explicit(&thread->named, memory_order_relaxed)) {
+        thread->name_tries = CL_NAME_TRIES;
+    }
+}
+
 static cl_thread *
 cl_thread_make(uint32_t epoch)
 {

@@ -9,6 +9,7 @@ typedef struct {
     uint64_t spin_ns, park_ns, spin_cpu_ns, spins;
     uint64_t acquired_at; /* when the lock became ours, ns since the start of the recording */
     uint64_t cpu_at_end;  /* thread CPU time at that moment, 0 not measured */
+    uint32_t preemptions_at_end; /* likewise, see cl_thread_preemptions() */
 } cl_wait_parts;
 
 /* CL_WAIT_FREE: the lock was seen free; take the GIL, then try it. */

@@ -17,7 +17,7 @@
 #include "wait_mutex.h"
 
 #define CL_SPIN_BATCH 128          /* rounds between two looks at the clock */
-#define CL_SPIN_MEASURE_NS 20000u  /* shorter spins are not worth a CPU clock reading (0.4 us) */
+#define CL_SPIN_MEASURE_NS 20000u  /* shorter spins are not worth two system calls (0.8 us) */
 #define CL_SPIN_SIGNAL_NS 20000000u
 #define CL_BACKOFF_LIMIT 1024
 
@@ -51,6 +51,7 @@ cl_spin_finish(cl_spin_meter *meter, int timed, cl_wait_parts *parts)
         uint64_t cpu = cl_thread_cpu_ns();
         parts->spin_cpu_ns += cpu - meter->cpu_zero + (meter->wall_zero - meter->start);
         parts->cpu_at_end = cpu;
+        parts->preemptions_at_end = cl_thread_preemptions();
     }
 }
 

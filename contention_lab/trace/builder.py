@@ -221,12 +221,13 @@ class TraceBuilder:
         waiters: int = 0,
         release_thread: int | None = None,
         flags: int = 0,
+        preemptions: int = 0,
     ) -> None:
         """Add one hold; the thread that acquired releases, unless another is given."""
         released_by = thread if release_thread is None else release_thread
         times = start_ns, end_ns, cpu_ns
         ids = lock, thread, site, stack
-        record = *times, *ids, waiters, released_by, flags, 0
+        record = *times, *ids, waiters, released_by, flags, preemptions
         self.add_holds(np.array([record], dtype=HOLD))
 
     def add_holds(self, records: Records) -> None:

@@ -162,7 +162,7 @@ HOLD: Final = np.dtype(
         ("waiters", "<u4"),
         ("release_thread", "<u4"),
         ("flags", "<u4"),
-        ("reserved", "<u4"),
+        ("preemptions", "<u4"),
     ]
 )
 SHORT_HOLD: Final = np.dtype(

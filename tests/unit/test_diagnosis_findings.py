@@ -48,6 +48,8 @@ class Case:
         waiters: int | None = None,
         instances: int = 1,
         recorded_holds: bool = True,
+        on_core: float = 0.0,
+        preemptions: int = 0,
         level: Level = Level.PROFILE,
         kind: WaitKind = WaitKind.CONTENTION,
     ) -> None:
@@ -94,7 +96,16 @@ class Case:
                     kind=kind,
                 )
             if recorded_holds:
-                builder.add_hold(lock, holder + 1, now, now + held, site=backward, stack=hold_stack)
+                builder.add_hold(
+                    lock,
+                    holder + 1,
+                    now,
+                    now + held,
+                    site=backward,
+                    stack=hold_stack,
+                    cpu_ns=round(held * on_core),
+                    preemptions=preemptions,
+                )
             now += held + round(gap_ms * MS)
         builder.set_status(
             time_ns=now, process_cpu_ns=round(work_cpu_s * 1e9) + spin_ns, dropped_waits=2
@@ -233,6 +244,25 @@ def test_spinners_that_take_the_holders_cpu_are_a_collapse() -> None:
     )
 
 
+def test_holds_that_are_all_cut_short_of_cpu_are_a_collapse_too() -> None:
+    diagnosis = collapse(hold_ms=(10.0,), turns=40, on_core=0.2, preemptions=2).diagnosis()
+
+    assert diagnosis.verdict == "spin-collapse"
+    finding = diagnosis.findings[0]
+    assert finding.severity == pytest.approx(0.8)
+    assert finding.evidence["stretch"] == pytest.approx(5.0)
+    assert (
+        "10 ms at a time; the scheduler takes it off its core, it runs for 20 % of that;"
+        in diagnosis.summary
+    )
+
+
+def test_a_holder_that_sleeps_while_others_spin_is_not_said_to_be_preempted() -> None:
+    diagnosis = collapse(hold_ms=(10.0,), turns=40, on_core=0.2, preemptions=0).diagnosis()
+
+    assert [finding.kind for finding in diagnosis.findings] == ["serialised-by-lock"]
+
+
 def test_parking_is_never_sold_as_a_cure_for_serial_work() -> None:
     collapsed, serialised = collapse().diagnosis().findings
 
@@ -253,6 +283,7 @@ def test_parking_is_never_sold_as_a_cure_for_serial_work() -> None:
         {"spin_cpu": 0.001},  # they yield
         {"spinning": False},
         {"hold_ms": (7.0, 7.1, 7.2)},  # the holder is not slowed
+        {"hold_ms": (7.0,), "on_core": 0.95, "preemptions": 1},  # nor by a single interrupt
     ],
 )
 def test_without_any_one_condition_it_is_no_collapse(changes: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@
 #include "thread.h"
 
 #define CL_GIL_PERIOD_NS 1000000
+#define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
+#define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
 #define CL_GIL_RING_BYTES (1u << 16) /* 2,700 samples: the writer may be away for two seconds */
 
 static struct {
@@ -45,8 +47,11 @@ cl_gil_probe_main(void *unused)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-gil", 0, 0, 0);
 #endif
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
+    const void *last_holder = NULL;
+    unsigned same = 0;
     for (;;) {
-        cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + CL_GIL_PERIOD_NS);
+        uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
+        cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + period);
         if (atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
             break;
         }
@@ -56,6 +61,8 @@ cl_gil_probe_main(void *unused)
             continue;
         }
         cl_gil_sample sample = {.time_ns = cl_now()};
+        same = holder == last_holder ? same + 1 : 0;
+        last_holder = holder;
         if (locked) {
             sample.holder = cl_gil_holder(holder);
             sample.flags = CL_GIL_HELD;

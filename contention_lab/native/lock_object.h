@@ -82,16 +82,21 @@ cl_lock_type_text(cl_lock *lock)
         free(maker);
         return text;
     }
-    static const char init[] = ".__init__";
+    static const char init[] = ".__init__", context[] = "BaseContext."; /* of multiprocessing */
     if (bytes > sizeof init - 1 && strcmp(maker + bytes - (sizeof init - 1), init) == 0) {
-        bytes -= sizeof init - 1;
+        maker[bytes - (sizeof init - 1)] = 0;
     }
-    char *whole = malloc(strlen(text) + 4 + bytes + 1);
-    if (whole != NULL) {
-        sprintf(whole, "%s in %.*s", text, (int)bytes, maker);
+    const char *who = strncmp(maker, context, sizeof context - 1) == 0 ? maker + sizeof context - 1 : maker;
+    const char *dot = strrchr(text, '.');
+    char *whole = text;
+    if (strcmp(who, dot == NULL ? text : dot + 1) != 0) { /* else a factory: RLock() makes an RLock */
+        whole = malloc(strlen(text) + 4 + strlen(who) + 1);
+        if (whole != NULL) {
+            sprintf(whole, "%s in %s", text, who);
+        }
+        free(text);
     }
     free(maker);
-    free(text);
     return whole;
 }
 

@@ -9,6 +9,7 @@
 
 #include "wait_spin.h"
 
+#define CL_LONG_HOLD_NS 100000u /* from here on, two system calls (0.8 us) at both ends are worth it */
 #define CL_TRY_RECORD_NS 1000000u /* failed tries in a loop: one record a millisecond, all counted */
 
 static int
@@ -247,11 +248,19 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
         cl_coordination_stop(thread, lock->id);
     }
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
+    /* Where holds are long and others wait, the holder's CPU time is taken, before it holds. */
+    uint64_t cpu = 0;
+    uint32_t preemptions = 0;
+    if (__builtin_expect(atomic_load_explicit(&lock->waiters, memory_order_relaxed) != 0, 0)
+        && detailed && thread->long_hold[site % CL_LONG_SITES]) {
+        cpu = cl_thread_cpu_ns();
+        preemptions = cl_thread_preemptions();
+    }
     if (cl_lock_try(lock)) {
         if (detailed) {
             /* With a GIL, the last holder released under it: no fence is needed to be after him. */
             uint64_t now = CL_FREE_THREADED ? cl_now_after() : cl_now();
-            cl_hold_begin(lock, epoch, thread->id, site, now, 0, 0);
+            cl_hold_begin(lock, epoch, thread->id, site, now, cpu, preemptions);
         }
         cl_add(&block->value[CL_C_ACQUIRES], 1);
         return 1;
@@ -291,6 +300,7 @@ cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blo
         return;
     }
     uint64_t before = cl_now();
+    thread->long_hold[hold->site % CL_LONG_SITES] = length >= CL_LONG_HOLD_NS;
     cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
     hold->stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
     if (hold->stack == 0) {

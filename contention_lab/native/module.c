@@ -197,6 +197,8 @@ static PyMethodDef core_methods[] = {
     {"wait_permit", cl_wait_permit, METH_VARARGS,
      "wait_permit(source, holder, holder_site, waiters)\n--\n\n"
      "A wait for a permit that `holder` has begins; its token, 0 for none."},
+    {"wait_stop", cl_wait_stop, METH_O,
+     "wait_stop(lock)\n--\n\nA coordination wait on it is over; wait_end() will say how it ended."},
     {"same_as", cl_same_as, METH_VARARGS,
      "same_as(lock, source)\n--\n\n"
      "A lock not used so far goes by the source's entry; with None it is not recorded."},

@@ -47,6 +47,8 @@ struct cl_coordination {
     cl_wait_record record;
 };
 
+#define CL_LONG_SITES 256
+
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
 
 enum { CL_RUN, CL_STOP, CL_PAUSE };
@@ -68,6 +70,7 @@ typedef struct cl_thread {
     _Atomic uint64_t self_ns, dropped_waits, dropped_holds, dropped_stacks;
     /* the wait in progress, for traces of programs that hang: whole while `waiting` != 0 */
     _Atomic uint32_t waiting;
+    uint8_t long_hold[CL_LONG_SITES]; /* by site: the last hold that blocked somebody was long */
     cl_wait_record wait;
     cl_ring ring;
     _Atomic(cl_block *) blocks;

@@ -104,6 +104,19 @@ cl_wait_end(PyObject *module, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_NONE;
 }
 
+/* wait_stop(lock): the coordination of this thread on it ends here, its outcome comes later. */
+static PyObject *
+cl_wait_stop(PyObject *module, PyObject *object)
+{
+    (void)module;
+    cl_lock *lock = cl_as_ours(object);
+    cl_thread *thread = cl_current;
+    if (lock != NULL && thread != NULL && thread->coordinating != 0) {
+        cl_coordination_stop(thread, lock->id);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 cl_wake(PyObject *module, PyObject *object)
 {

@@ -34,7 +34,7 @@ class Parameters:
     client: str = "global-spinlock"
     lock: str = ""  # the client's usual kind
     trainings: int = 32
-    steps: int = 2
+    steps: int = 4
     batch: int = 1024  # rows that a model sees at each step
     layers: tuple[int, ...] = (128, 256, 10)  # widths: inputs, hidden layers, classes
     optimizer: str = "sgd"

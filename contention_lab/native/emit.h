@@ -6,15 +6,7 @@
 #ifndef CL_EMIT_H
 #define CL_EMIT_H
 
-#include "source.h"
-
-/* The calling thread's state if something is being recorded, else NULL. */
-static cl_thread *
-cl_recording_thread(void)
-{
-    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
-    return epoch == 0 ? NULL : cl_thread_get(epoch);
-}
+#include "permit.h"
 
 static PyObject *
 cl_emit_now(PyObject *module, PyObject *unused)
@@ -179,66 +171,26 @@ cl_emit_wait(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* emit_hold(lock, party, start_ns, end_ns, site, stack, waiters, release_party, flags): one hold; kept
- * if somebody waited or the level is `trace`, counted in any case. */
-static PyObject *
-cl_emit_hold(PyObject *module, PyObject *args)
-{
-    (void)module;
-    PyObject *object;
-    unsigned int party, site, stack, waiters, release_party, flags;
-    unsigned long long start, end;
-    if (!PyArg_ParseTuple(args, "OIKKIIIII", &object, &party, &start, &end, &site, &stack, &waiters,
-                          &release_party, &flags)) {
-        return NULL;
-    }
-    cl_lock *lock = cl_as_ours(object);
-    cl_thread *thread = cl_recording_thread();
-    if (lock == NULL) {
-        PyErr_SetString(PyExc_ValueError, "emit_hold() takes a lock of ours");
-        return NULL;
-    }
-    cl_block *block = thread == NULL || start == 0
-                          ? NULL
-                          : cl_block_get(thread, lock->id, lock, cl_lock_register);
-    if (block == NULL || cl_session.level == CL_LEVEL_COUNTERS) {
-        Py_RETURN_NONE;
-    }
-    cl_hold_record hold = {
-        .start_ns = start, .end_ns = end < start ? start : end, .lock = lock->id,
-        .thread = party != 0 ? party : thread->id, .site = site, .stack = stack, .waiters = waiters,
-        .release_thread = release_party != 0 ? release_party : thread->id, .flags = flags};
-    cl_count_hold(block, hold.end_ns - hold.start_ns);
-    if (waiters > 0) {
-        cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
-    }
-    else {
-        hold.flags |= CL_HOLD_UNCONTENDED;
-    }
-    if (waiters > 0 || cl_session.level == CL_LEVEL_TRACE) {
-        cl_thread_record(thread, CL_HOLDS, &hold, sizeof hold);
-    }
-    Py_RETURN_NONE;
-}
-
 /* count(lock, acquires, failed_tries, recursions): attempts without a wait. */
 static PyObject *
-cl_emit_count(PyObject *module, PyObject *args)
+cl_emit_count(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    PyObject *object;
-    unsigned int acquires, failed_tries, recursions = 0;
-    if (!PyArg_ParseTuple(args, "OII|I", &object, &acquires, &failed_tries, &recursions)) {
+    static const int counter[] = {CL_C_ACQUIRES, CL_C_FAILED_TRIES, CL_C_RECURSIONS};
+    if (nargs != 4) {
+        PyErr_SetString(PyExc_TypeError, "count() takes a lock and three numbers");
         return NULL;
     }
-    cl_lock *lock = cl_as_ours(object);
+    cl_lock *lock = cl_as_ours(args[0]);
     cl_thread *thread = lock == NULL ? NULL : cl_recording_thread();
     cl_block *block = thread == NULL ? NULL
                                      : cl_block_get(thread, lock->id, lock, cl_lock_register);
-    if (block != NULL) {
-        cl_add(&block->value[CL_C_ACQUIRES], acquires);
-        cl_add(&block->value[CL_C_FAILED_TRIES], failed_tries);
-        cl_add(&block->value[CL_C_RECURSIONS], recursions);
+    for (int i = 0; i < 3 && block != NULL; i++) {
+        unsigned long amount = PyLong_AsUnsignedLong(args[i + 1]);
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        cl_add(&block->value[counter[i]], amount);
     }
     Py_RETURN_NONE;
 }
@@ -256,11 +208,8 @@ cl_emit_count(PyObject *module, PyObject *args)
     {"emit_wait", cl_emit_wait, METH_VARARGS, \
      "emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site,\n" \
      "holder_stack, waiters)\n--\n\nRecord a wait that Python code timed with now()."}, \
-    {"emit_hold", cl_emit_hold, METH_VARARGS, \
-     "emit_hold(lock, party, start_ns, end_ns, site, stack, waiters, release_party, flags)\n--\n\n" \
-     "Record a hold that Python code timed with now()."}, \
-    {"count", cl_emit_count, METH_VARARGS, \
-     "count(lock, acquires, failed_tries, recursions=0)\n--\n\nCount attempts that did not wait."}, \
+    {"count", (PyCFunction)(void (*)(void))cl_emit_count, METH_FASTCALL, \
+     "count(lock, acquires, failed_tries, recursions)\n--\n\nCount attempts that did not wait."}, \
     {"intern_stack", cl_emit_intern_stack, METH_O, \
      "intern_stack(places)\n--\n\nThe id of a stack of (code, instruction offset), innermost first."}, \
     {"stack_of", cl_emit_stack_of, METH_O, \

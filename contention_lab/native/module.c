@@ -192,6 +192,7 @@ static PyMethodDef core_methods[] = {
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_EMIT_METHODS,
     CL_DROP_IN_METHODS,
+    CL_PERMIT_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
     {"wait_permit", cl_wait_permit, METH_VARARGS,
@@ -244,7 +245,7 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0) {
         return -1;
     }
-    if (cl_drop_in_ready(module) < 0) {
+    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};

@@ -1,45 +1,80 @@
-"""`threading.Condition`, and with it Event, Semaphore, Barrier, Queue and Future, which wait on one.
+"""`threading.Condition`, and with it Event, Barrier, Queue and Future, which wait on one.
 
 Waiting for a notify is coordination; taking the lock again afterwards is contention, which the lock
 records itself. Whoever notifies goes down as the one who woke.
+
+A condition inside something that records its waiting itself (a semaphore) is not recorded: one
+operation of the program is one event.
 """
 
-from __future__ import annotations
-
-import threading
-from functools import wraps
-from typing import TYPE_CHECKING, Any
-
+from contention_lab.capture.patches.beside import Beside
+from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
     from contention_lab.capture.undo import Undo
 
+inner: "dict[int, Callable[[], None]]" = {}
+"""By the id of a condition inside something else: what that does before the condition waits."""
 
-def install(undo: Undo) -> None:
+_OURS = (_core.PlainLock, _core.PlainRLock, _core.Mutex)
+
+
+class ForeignCondition(Beside):
+    """A condition on a lock that is not ours: the wait is recorded as the condition's."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, condition: object) -> None:
+        super().__init__(condition)
+        self.source = _core.Source("threading.Condition")
+
+
+def install(undo: "Undo", module: "ModuleType") -> None:
     """Wrap `Condition.wait` and `Condition.notify`."""
-    original_wait = threading.Condition.wait
-    original_notify = threading.Condition.notify
+    wrap(undo, module.Condition, "wait", _timed_wait)
+    wrap(undo, module.Condition, "notify", _noted_notify)
 
-    @wraps(original_wait)
-    def wait(self: threading.Condition, timeout: float | None = None) -> Any:
-        lock = self._lock  # type: ignore[attr-defined]
-        token = _core.wait_begin(lock)
-        if not token:
-            return original_wait(self, timeout)
+
+def _what_waits(condition: "Any") -> object:
+    lock = condition._lock
+    if issubclass(type(lock), _OURS):
+        return lock
+    return (ForeignCondition.table.get(id(condition)) or ForeignCondition(condition)).source
+
+
+def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
+    def wait(self: "threading.Condition", timeout: float | None = None) -> bool:
+        outer = inner.get(id(self))
+        if outer is not None:
+            if timeout is None or timeout > 0:
+                outer()
+            return original(self, timeout)
+        if not _core.active() or not self._is_owned():  # type: ignore[attr-defined]
+            return original(self, timeout)
+        source = _what_waits(self)
+        token = _core.wait_begin(source)
         outcome = _core.INTERRUPTED
         try:
-            notified = original_wait(self, timeout)
+            notified = original(self, timeout)
             outcome = _core.ACQUIRED if notified else _core.TIMED_OUT
         finally:
-            _core.wait_end(lock, token, outcome)
+            _core.wait_end(source, token, outcome)
         return notified
 
-    @wraps(original_notify)
-    def notify(self: threading.Condition, n: int = 1) -> None:
-        if self._waiters:  # type: ignore[attr-defined]
-            _core.wake(self._lock)  # type: ignore[attr-defined]
-        original_notify(self, n)
+    return wait
 
-    undo.set(threading.Condition, "wait", wait)
-    undo.set(threading.Condition, "notify", notify)
+
+def _noted_notify(original: "Callable[..., None]") -> "Callable[..., None]":
+    def notify(self: "threading.Condition", n: int = 1) -> None:
+        if self._waiters and id(self) not in inner:  # type: ignore[attr-defined]
+            _core.wake(_what_waits(self))
+        original(self, n)
+
+    return notify

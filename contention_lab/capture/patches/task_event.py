@@ -1,0 +1,63 @@
+"""`asyncio.Event`: waiting for somebody to set it."""
+
+from contention_lab.capture.patches import tasks
+from contention_lab.capture.patches.signals import Signal
+from contention_lab.capture.patches.task_wait import Wait
+from contention_lab.capture.patches.wrapping import wrap
+from contention_lab.native import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Coroutine
+    from types import ModuleType
+    from typing import Any
+
+    from contention_lab.capture.undo import Undo
+
+_TYPE = "asyncio.Event"
+
+
+def install(undo: "Undo", module: "ModuleType") -> None:
+    """Wrap making, waiting and setting."""
+    wrap(undo, module.Event, "__init__", _made)
+    wrap(undo, module.Event, "wait", _timed_wait)
+    wrap(undo, module.Event, "set", _noted_set)
+    tasks.adoptable.add(module.Event.wait.__code__)
+
+
+def _made(original: "Callable[..., None]") -> "Callable[..., None]":
+    def __init__(self: "asyncio.Event") -> None:  # noqa: N807
+        original(self)
+        Signal(self, _TYPE)
+
+    return __init__
+
+
+def _timed_wait(
+    original: "Callable[..., Coroutine[Any, Any, bool]]",
+) -> "Callable[..., Coroutine[Any, Any, bool]]":
+    async def wait(self: "Any") -> bool:
+        task = tasks.current() if not self._value and _core.active() else None
+        if task is None:
+            return await original(self)
+        signal = Signal.of(self, _TYPE)
+        began = Wait(signal.source, task, len(self._waiters))
+        try:
+            is_set = await original(self)
+        except BaseException as error:
+            began.failed(error)
+            raise
+        began.record(_core.ACQUIRED, signal.waker)
+        return is_set
+
+    return wait
+
+
+def _noted_set(original: "Callable[..., None]") -> "Callable[..., None]":
+    def set(self: "Any") -> None:  # noqa: A001
+        if self._waiters and _core.active():
+            Signal.of(self, _TYPE).wake()
+        original(self)
+
+    return set

@@ -157,7 +157,7 @@ def test_the_result_has_what_was_measured_and_what_it_means(finished: Finished) 
     (fit,) = result["fits"]
     assert fit["model"] == "usl"
     assert 0.0 <= fit["alpha"] <= 1.0
-    assert {row["lock"] for row in result["locks"]} == {"vault"}
+    assert "vault" in {row["lock"] for row in result["locks"]}  # beside threading's own
 
 
 def test_variants_are_compared_in_one_run(bank: Path) -> None:

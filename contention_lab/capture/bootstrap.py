@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
+_STARTED_BY = "contention-lab record"
 _HELPER = "from multiprocessing.resource_tracker import main"
 
 
@@ -34,22 +35,27 @@ def _begin_main(variables: "Mapping[str, str]") -> None:
         existing="EXISTING" in variables,
         subprocesses="SUBPROCESSES" in variables,
     )
+    session.family = session.path
     session.shown = variables["SHOWN"]
     session.is_quiet = "QUIET" in variables
     if session.subprocesses:
         trace_file.remove_child_traces(session.path)
     try:
-        fd = trace_file.open_trace(session.path)
-    except BlockingIOError as error:
-        if "UNNAMED" in variables:  # the same program, at the same time, in the same folder
-            session.path = trace_file.child_path(session.path, os.getpid())
-            session.shown = os.path.basename(session.path)
-            fd = trace_file.open_trace(session.path)
-        else:
-            fd = session.do_without(error)
+        session.begin(_open(session, named="UNNAMED" not in variables), _STARTED_BY)
     except OSError as error:
-        fd = session.do_without(error)
-    session.begin(fd, "contention-lab record")
+        session.begin(session.do_without(error), _STARTED_BY)
+
+
+def _open(session: "ProgramSession", *, named: bool) -> int:
+    """Open the trace; if the same program is being recorded beside us, one with our pid."""
+    try:
+        return trace_file.open_trace(session.path)
+    except BlockingIOError:
+        if named:
+            raise
+    session.path = trace_file.child_path(session.path, os.getpid())
+    session.shown = os.path.basename(session.path)
+    return trace_file.open_trace(session.path)
 
 
 def _begin_child(variables: "Mapping[str, str]") -> None:
@@ -62,7 +68,7 @@ def _begin_child(variables: "Mapping[str, str]") -> None:
     )
     session.family = family
     session.is_child = True
-    session.begin(trace_file.open_trace(session.path, new=True), "contention-lab record")
+    session.begin(trace_file.open_trace(session.path, new=True), _STARTED_BY)
 
 
 class ProgramSession(Session):
@@ -88,7 +94,7 @@ class ProgramSession(Session):
 
     def do_without(self, error: OSError) -> int:
         """Record without a file; return the descriptor to write to."""
-        self._failure = error.strerror or str(error)
+        self._failure = f"{error.strerror or error}, so there is no trace"
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
     def tell(self) -> None:
@@ -103,26 +109,21 @@ class ProgramSession(Session):
         except OSError:
             pass
 
+    def failure(self) -> str:
+        """Return what became of the file, if something did."""
+        return self._failure or super().failure()
+
     def _line(self) -> str:
-        failure = self._failure
-        if not failure and self.totals["error"]:
-            failure = f"{os.strerror(self.totals['error'])}; the trace ends there"
+        failure = self.failure()
         if failure:
-            return f"{self.shown} could not be written: {failure}; {self._counters()}"
+            return f"{self.shown}: {failure}; {self.counted()}"
         if self.is_quiet:
             return ""
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
         return (
-            f"wrote {self.shown} ({self._counters()}){also}; "
+            f"wrote {self.shown} ({self.counted()}){also}; "
             f"next: contention-lab diagnose {_quoted(self.shown)}"
-        )
-
-    def _counters(self) -> str:
-        totals = self.totals
-        return (
-            f"{totals['acquires']:,} acquires, {totals['contended']:,} contended, "
-            f"{totals['wait_ns'] / 1e9:.3g} s waited"
         )
 
 

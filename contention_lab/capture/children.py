@@ -52,7 +52,7 @@ def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
         return (*arguments[:place], added, *arguments[place + 1 :]), {}
 
     def execute(path: "Any", argv: "Any", env: "Any", **others: "Any") -> "Arguments":
-        return (path, argv, with_ours(env)), others
+        return (path, argv, with_ours(os.environ if env is None else env)), others
 
     import _posixsubprocess
 

@@ -11,6 +11,7 @@ import gc
 import sys
 
 from contention_lab.capture.metadata import gil_enabled
+from contention_lab.capture.references import IN_DICT, Referred, find_places, instance_dict
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
@@ -27,24 +28,14 @@ _RLOCK = _thread.RLock
 _STAND_INS: "dict[type, type]" = {_LOCK: _core.PlainLock, _RLOCK: _core.PlainRLock}
 _NAMES: "dict[type, str]" = {_LOCK: "threading.Lock", _RLOCK: "threading.RLock"}
 
-_IN_DICT = 0
+_importlib = sys.modules.get("_frozen_importlib")
 _NO_GIL = "there is no GIL, and other threads run"
 _NOT_ASKED = "made before the recording, which replaces such locks only if it is told to (existing)"
 _SLEEPERS = ("threading.Thread._tstate_lock", "threading._MainThread._tstate_lock")
 """Locks that only make threads sleep; nobody contends for them."""
 
 
-class Exchanged:
-    """A lock of the program's and the one of ours that stands in its places."""
-
-    __slots__ = ("original", "stand_in")
-
-    def __init__(self, original: object, stand_in: object) -> None:
-        self.original = original
-        self.stand_in = stand_in
-
-
-def exchange_existing(everything: bool) -> "tuple[list[Exchanged], list[Note]]":
+def exchange_existing(everything: bool) -> "tuple[list[Referred], list[Note]]":
     """Put locks of ours in the place of those that exist.
 
     Parameters
@@ -58,50 +49,48 @@ def exchange_existing(everything: bool) -> "tuple[list[Exchanged], list[Note]]":
         What was exchanged, for `restore`; and what was not, as the trace's metadata lists it.
     """
     why_not = _Count()
-    exchanged: list[Exchanged] = []
+    exchanged: list[Referred] = []
     if not gil_enabled() and len(sys._current_frames()) > 1:
-        why_not.add_all(_all_locks(), _NO_GIL)
+        why_not.add_all(_all_locks(()), _NO_GIL)
         return exchanged, why_not.notes()
     hard = _exchange_library(exchanged)
-    _exchange_anywhere(_all_locks() if everything else hard, exchanged, why_not)
+    _exchange_anywhere(_all_locks(exchanged) if everything else hard, exchanged, why_not)
     if not everything:
-        known = why_not.counted | {id(pair.original) for pair in exchanged}
-        why_not.add_all((lock for lock in _all_locks() if id(lock) not in known), _NOT_ASKED)
+        others = (lock for lock in _all_locks(exchanged) if id(lock) not in why_not.counted)
+        why_not.add_all(others, _NOT_ASKED)
     return exchanged, why_not.notes()
 
 
-def restore(exchanged: "list[Exchanged]") -> None:
+def restore(exchanged: "list[Referred]") -> None:
     """Put the program's locks back where that is safe; where it is not, ours stay and work on."""
-    if not exchanged:
-        return
-    from contention_lab.capture.references import Referred, find_places
+    ours = []
+    while exchanged:
+        pair = exchanged.pop()
+        ours.append(Referred(pair.stand_in))
+        ours[-1].stand_in = pair.target
+        del pair
+    if ours:
+        find_places(ours)
+    for pair in ours:
+        _core.exchange(pair.target, pair.stand_in, pair.places, pair.methods)
 
-    originals = [pair.original for pair in exchanged]
-    ours = [Referred(pair.stand_in) for pair in exchanged]
-    exchanged.clear()
-    find_places(ours)
-    for referred, original in zip(ours, originals, strict=True):
-        _core.exchange(referred.target, original, referred.places, referred.methods)
 
-
-def _exchange_library(exchanged: "list[Exchanged]") -> "list[object]":
+def _exchange_library(exchanged: "list[Referred]") -> "list[object]":
     """Exchange what the standard library's modules keep; return what needs a closer look."""
     hard = []
     for container, key, name in _library_places():
-        made = _core.stand_in(_STAND_INS[type(container[key])], name)
-        places: list[Place] = [(_IN_DICT, container, key, 0)]
-        pair = Exchanged(container[key], made)
-        if _core.exchange(pair.original, made, places, []) is None:
-            exchanged.append(pair)
+        lock = Referred(container[key])
+        lock.stand_in = _core.stand_in(_STAND_INS[type(lock.target)], name)
+        places: list[Place] = [(IN_DICT, container, key, 0)]
+        if _core.exchange(lock.target, lock.stand_in, places, []) is None:
+            exchanged.append(lock)
         else:
-            hard.append(pair.original)
+            hard.append(lock.target)
     return hard
 
 
 def _library_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
     """Yield (dictionary, key, name) of locks in module variables, and in objects kept in those."""
-    from contention_lab.capture.references import instance_dict
-
     for module_name in [*sys.modules]:
         module = sys.modules.get(module_name)
         if module_name.partition(".")[0] not in sys.stdlib_module_names or (
@@ -131,30 +120,35 @@ def _handler_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
 
 
 def _exchange_anywhere(
-    locks: "list[object]", exchanged: "list[Exchanged]", why_not: "_Count"
+    locks: "list[object]", exchanged: "list[Referred]", why_not: "_Count"
 ) -> None:
     """Exchange locks wherever they are referred to from. Empties `locks`."""
-    if not locks:
-        return
-    from contention_lab.capture.references import Referred, find_places
-
     everywhere = []
     while locks:
         everywhere.append(Referred(locks.pop()))
-    find_places(everywhere)
-    for referred in everywhere:
-        if referred.name in _SLEEPERS:
+    if everywhere:
+        find_places(everywhere)
+    for lock in everywhere:
+        if lock.name in _SLEEPERS:
             continue
-        made = _core.stand_in(_STAND_INS[type(referred.target)], referred.name)
-        why = _core.exchange(referred.target, made, referred.places, referred.methods)
+        lock.stand_in = _core.stand_in(_STAND_INS[type(lock.target)], lock.name)
+        why = _core.exchange(lock.target, lock.stand_in, lock.places, lock.methods)
         if why is None:
-            exchanged.append(Exchanged(referred.target, made))
+            exchanged.append(lock)
         else:
-            why_not.add(referred.target, why)
+            why_not.add(lock.target, why)
 
 
-def _all_locks() -> "list[object]":
-    return [thing for thing in gc.get_objects() if type(thing) in _STAND_INS]
+def _all_locks(exchanged: "Iterable[Referred]") -> "list[object]":
+    """Return all locks but importlib's, and those exchanged, which only we still refer to."""
+    left_out = {id(lock.target) for lock in exchanged}
+    for reference in list(getattr(_importlib, "_module_locks", {}).values()):
+        left_out.update(map(id, (instance_dict(reference()) or {}).values()))
+    return [
+        thing
+        for thing in gc.get_objects()
+        if type(thing) in _STAND_INS and id(thing) not in left_out
+    ]
 
 
 class _Count:

@@ -64,6 +64,9 @@ def _kept_by(referrer: "Any") -> "Iterator[tuple[str, str]]":
         if id(referrer.cell_contents) in _MAKERS:
             yield _MAKERS[id(referrer.cell_contents)], "a closure's variable"
         return
+    if type(referrer) is staticmethod and id(referrer.__func__) in _MAKERS:
+        yield _MAKERS[id(referrer.__func__)], "a class attribute"
+        return
     cls = type(referrer)
     attribute, where = _FIELDS.get((cls.__module__, cls.__qualname__), ("", ""))
     if attribute and id(getattr(referrer, attribute, None)) in _MAKERS:
@@ -74,7 +77,6 @@ def _kept_in_containers_of(owner: "Any") -> "Iterator[tuple[str, str]]":
     """Look at the attributes of a class and at the default arguments of a function."""
     if isinstance(owner, type):
         for value in [*owner.__dict__.values()]:
-            value = getattr(value, "__func__", value)  # a staticmethod
             if id(value) in _MAKERS:
                 yield _MAKERS[id(value)], "a class attribute"
     elif type(owner) is _FUNCTION:

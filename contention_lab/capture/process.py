@@ -24,13 +24,13 @@ def install(undo: "Undo", active: "Callable[[], Session | None]") -> None:
     def before_exit(*_: "Any", **__: "Any") -> None:
         session = active()
         if session is not None:
-            session.stop_at_exit()
+            session.complete()
 
     def before_exec(path: "Any" = None, *_: "Any", **__: "Any") -> None:
         session = active()
         if session is not None and _is_program(path):
             stopped.append(session)
-            session.stop_at_exit()
+            session.complete(to_execute=True)
 
     def after_failed_exec() -> None:
         if stopped:

@@ -41,15 +41,18 @@ class Referred:
         Bound methods of the object that somebody keeps.
     name : str
         How the program would write it: `module.variable`, `module.Class.attribute`, or "".
+    stand_in : object
+        What has been put in its places; None if nothing has.
     """
 
-    __slots__ = ("_rank", "methods", "name", "places", "target")
+    __slots__ = ("_rank", "methods", "name", "places", "stand_in", "target")
 
     def __init__(self, target: object) -> None:
         self.target = target
         self.places: list[Place] = []
         self.methods: list[object] = []
         self.name = ""
+        self.stand_in: object = None
         self._rank = _RANK_NONE
 
     def add(self, place: "Place", rank: int, name: str) -> None:
@@ -67,7 +70,8 @@ def find_places(objects: "Sequence[Referred]") -> None:
     """Find what refers to each of `objects`, in passes over all that gc knows."""
     owners = _Owners()
     wanted = {id(referred.target): (referred, 0) for referred in objects}
-    _collect([referred.target for referred in objects], wanted, owners)
+    ours = {id(referred.methods) for referred in objects}
+    _collect([referred.target for referred in objects], wanted, owners, ours)
     kept = [method for referred in objects for method in referred.methods]
     if kept:
         wanted = {
@@ -75,7 +79,7 @@ def find_places(objects: "Sequence[Referred]") -> None:
             for referred in objects
             for which, method in enumerate(referred.methods, 1)
         }
-        _collect(kept, wanted, owners)
+        _collect(kept, wanted, owners, ours)
 
 
 def instance_dict(instance: object) -> "dict[str, Any] | None":
@@ -91,10 +95,13 @@ def instance_dict(instance: object) -> "dict[str, Any] | None":
 
 
 def _collect(
-    targets: "list[object]", wanted: "dict[int, tuple[Referred, int]]", owners: "_Owners"
+    targets: "list[object]",
+    wanted: "dict[int, tuple[Referred, int]]",
+    owners: "_Owners",
+    ours: set[int],
 ) -> None:
     for referrer in gc.get_referrers(*targets):
-        if referrer is targets or isinstance(referrer, _FRAME | Referred):
+        if referrer is targets or id(referrer) in ours or isinstance(referrer, _FRAME | Referred):
             continue
         if isinstance(referrer, _METHOD):
             found = wanted.get(id(referrer.__self__))

@@ -7,6 +7,7 @@ record. Imports nothing that the recorded program may not have imported.
 
 import atexit
 import os
+import stat
 import sys
 
 from contention_lab.capture import children, patches, process
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Final, Self
 
-    from contention_lab.capture.existing import Exchanged
+    from contention_lab.capture.references import Referred
     from contention_lab.capture.summary import Summary
 
 LEVELS: "Final" = {"counters": 0, "profile": 1, "trace": 2}
@@ -57,15 +58,16 @@ class Session:
         self.level = level
         self.existing = existing
         self.subprocesses = subprocesses
-        self.family = os.path.abspath(path)
-        self.is_child = False
+        self.family = path
+        self.is_child = self.is_forked = False
         self.totals: dict[str, int] = {}
         self._is_ending = False
         self._stack_depth = stack_depth
         self._ring_bytes = RING_BYTES[level] if ring_bytes is None else ring_bytes
         self._started_by = ""
+        self._file: tuple[int, int] | None = None
         self._undo = Undo()
-        self._exchanged: list[Exchanged] = []
+        self._exchanged: list[Referred] = []
 
     @property
     def summary(self) -> "Summary | None":
@@ -89,6 +91,7 @@ class Session:
             The file cannot be opened or written.
         """
         refuse_second()
+        self.family = os.path.abspath(self.path)
         self.begin(open_trace(self.path), _caller())
 
     def begin(self, fd: int, started_by: str) -> None:
@@ -113,7 +116,8 @@ class Session:
             self._exchanged, left_alone = exchange_existing(everything=self.existing)
             _core.add_meta(encode({"not_seen": not_seen + left_alone}))
         except BaseException:
-            self._end()
+            self._end_core()
+            self._undo.restore()
             raise
 
     def stop(self) -> "Summary":
@@ -126,7 +130,8 @@ class Session:
         """
         if _active is not self or self._is_ending:
             raise RuntimeError(f"not recording to {self.path}")
-        self._end()
+        self._end_core()
+        self._undo.restore()
         restore(self._exchanged)
         self.tell()
         summary = self.summary
@@ -134,21 +139,47 @@ class Session:
         return summary
 
     def stop_at_exit(self) -> None:
-        """Stop where the process is about to end; locks stay what they are."""
+        """Stop where the interpreter is about to end; locks stay what they are."""
+        self.complete()
+        self._undo.restore()
+
+    def complete(self, *, to_execute: bool = False) -> None:
+        """Complete the trace where the process is about to end, and leave Python as it is.
+
+        Parameters
+        ----------
+        to_execute
+            Whether it becomes another program. A forked child that did so at once had nothing to
+            record.
+        """
         if _active is self and not self._is_ending:
-            self._end()
+            self._end_core()
             self.tell()
-            if self.is_child and not self.totals["acquires"] and not self.totals["waits"]:
-                remove(self.path)  # a child that only executed another program
+            counted = "contended" if to_execute and self.is_forked else "acquires"
+            if self.is_child and not self.totals[counted] and not self.totals["waits"]:
+                remove(self.path)
 
     def tell(self) -> None:
-        """Say what the user must know: here, a failed write."""
-        if self.totals["error"] and not self.is_child and sys.stderr is not None:
-            print(
-                f"contention-lab: writing {self.path} failed: {os.strerror(self.totals['error'])}; "
-                "the trace ends there, the program went on",
-                file=sys.stderr,
-            )
+        """Say what the user must know: here, that the trace is not whole."""
+        failure = self.failure()
+        if failure and not self.is_child and sys.stderr is not None:
+            print(f"contention-lab: {self.path}: {failure}; {self.counted()}", file=sys.stderr)
+
+    def failure(self) -> str:
+        """Return what became of the file, if something did."""
+        if self.totals["error"]:
+            return f"{os.strerror(self.totals['error'])}, so the trace ends there"
+        if self._file is not None and _identity(self.path) != self._file:
+            return "removed or replaced while it was being written"
+        return ""
+
+    def counted(self) -> str:
+        """Return the counters of the whole recording in words."""
+        totals = self.totals
+        return (
+            f"{totals['acquires']:,} acquires, {totals['contended']:,} contended, "
+            f"{totals['wait_ns'] / 1e9:.3g} s waited"
+        )
 
     def continue_in_child(self) -> None:
         """Record a forked child into its own file. What was replaced in the parent still is."""
@@ -161,7 +192,7 @@ class Session:
             subprocesses=True,
         )
         child.family = self.family
-        child.is_child = True
+        child.is_child = child.is_forked = True
         child._undo = self._undo
         try:
             child._start_core(open_trace(child.path, new=True), self._started_by)
@@ -170,6 +201,7 @@ class Session:
 
     def continue_elsewhere(self) -> None:
         """Record on, into another file, after the process was to end and did not."""
+        self._undo.restore()
         self.path = child_path(self.family, os.getpid())
         try:
             self.begin(open_trace(self.path, new=True), self._started_by)
@@ -178,6 +210,7 @@ class Session:
 
     def _start_core(self, fd: int, started_by: str) -> None:
         global _active
+        self._file = _identity(fd)
         _core.start(
             fd,
             LEVELS[self.level],
@@ -190,7 +223,7 @@ class Session:
         _active = self
         atexit.register(self.stop_at_exit)
 
-    def _end(self) -> None:
+    def _end_core(self) -> None:
         global _active
         self._is_ending = True
         atexit.unregister(self.stop_at_exit)
@@ -199,7 +232,6 @@ class Session:
         finally:
             self._is_ending = False
             _active = None
-            self._undo.restore()
 
     def __enter__(self) -> "Self":
         self.start()
@@ -292,6 +324,15 @@ def refuse_second() -> None:
             f"already recording to {_active.path} (started by {_active._started_by}); "
             "stop that recording first"
         )
+
+
+def _identity(file: int | str) -> "tuple[int, int] | None":
+    """What makes a regular file the same file; None if it is no such or is not there."""
+    try:
+        about = os.stat(file)
+    except OSError:
+        return None
+    return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None
 
 
 def _caller() -> str:

@@ -12,8 +12,9 @@ The trace of a program that was killed can be read up to the last tenth of a sec
 
 With --subprocesses, child processes that are Python of the same environment (subprocess,
 multiprocessing, os.fork) are recorded too, each into a file beside the trace: run.clt,
-run.4711.clt, run.4712.clt; those of an earlier run are removed. Every child process then finds
-some variables more in its environment, which a Python takes out again before its program starts.
+run.4711.clt, run.4712.clt; those of an earlier run are removed, and a child that used no lock
+leaves none. Every child process then finds some variables more in its environment, which a Python
+takes out again before its program starts.
 
 Options of this command come before the program; what comes after it is the program's.
 """  # noqa: D301  (click reads \b)

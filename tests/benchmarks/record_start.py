@@ -1,0 +1,105 @@
+"""What `contention-lab record` adds to starting Python, and to forking.
+
+Runs an empty program both ways in turn and prints the medians; nothing is asserted, since what a
+start costs depends on the machine and on what else it does.
+
+    python tests/benchmarks/record_start.py --rounds 30
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FORKS = """
+import os, time
+start = time.perf_counter()
+for _ in range(200):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+print((time.perf_counter() - start) / 200)
+"""
+
+RECORD = ("-m", "contention_lab", "record", "-q", "-o", "start.clt")
+WAYS: dict[str, tuple[str, ...]] = {
+    "python": ("empty.py",),
+    "record": (*RECORD, "empty.py"),
+    "record --level trace": (*RECORD, "--level", "trace", "empty.py"),
+    "record --existing --subprocesses": (*RECORD, "--existing", "--subprocesses", "empty.py"),
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=20, help="starts of each kind")
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "empty.py").write_text("")
+        (folder / "forks.py").write_text(FORKS)
+        report_starts(folder, rounds)
+        report_forks(folder)
+
+
+def report_starts(folder: Path, rounds: int) -> None:
+    """Print the median time of each way to start the empty program."""
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    for number in range(rounds + 1):
+        for way, command in WAYS.items():
+            elapsed = timed(command, folder)
+            if number > 0:  # the first writes byte code
+                seconds[way].append(elapsed)
+    plain = statistics.median(seconds["python"])
+    print(f"{'start of an empty program':<34}{'median':>10}{'more':>10}{'lowest':>10}")
+    for way, measured in seconds.items():
+        median = statistics.median(measured)
+        print(
+            f"{way:<34}{median * 1e3:>7.1f} ms{(median - plain) * 1e3:>7.1f} ms"
+            f"{min(measured) * 1e3:>7.1f} ms"
+        )
+
+
+def report_forks(folder: Path) -> None:
+    """Print what a fork costs a program, with and without a recording."""
+    costs: dict[str, list[float]] = {"plain": [], "recorded": []}
+    for _ in range(5):
+        for way, before in (("plain", ()), ("recorded", RECORD)):
+            done = run((*before, "forks.py"), folder, stdout=subprocess.PIPE)
+            costs[way].append(float(done.stdout))
+    for way, measured in costs.items():
+        print(f"fork and wait, {way:<19}{statistics.median(measured) * 1e3:>7.2f} ms")
+
+
+def timed(command: tuple[str, ...], folder: Path) -> float:
+    """Return the seconds from starting a process to its end."""
+    start = time.perf_counter()
+    run(command, folder)
+    return time.perf_counter() - start
+
+
+def run(
+    command: tuple[str, ...], folder: Path, stdout: int | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run Python; it must succeed."""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        check=True,
+        stdout=stdout,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+
+
+if __name__ == "__main__":
+    main()

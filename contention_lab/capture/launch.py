@@ -62,8 +62,10 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
             raise LaunchError(f"{request.output}: this is a folder; give -o a file's name")
         environment = add_to(environment, _main_variables(request, output))
     command = [sys.executable, *_interpreter_options(typed), *request.program]
-    sys.stdout.flush()
-    os.execve(sys.executable, command, environment)
+    try:
+        os.execve(sys.executable, command, environment)
+    except OSError as error:
+        raise LaunchError(f"{sys.executable}: {error.strerror}; it cannot be started") from None
 
 
 def child_variables(trace: str, level: str, *, existing: bool) -> "dict[str, str]":

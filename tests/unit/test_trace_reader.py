@@ -379,7 +379,10 @@ WAIT_BYTES = np.zeros(1, dtype=WAIT).tobytes()
     [
         ((ChunkKind.WAITS, WAIT_BYTES, 2, 96), "has 96 bytes, not 2 records of 96"),
         ((ChunkKind.WAITS, WAIT_BYTES[:72], 1, 72), "has records of 72 bytes instead of 96"),
-        ((ChunkKind.WAITS, WAIT_BYTES + bytes(8), 1, 104), "has records of 104 bytes instead of 96"),
+        (
+            (ChunkKind.WAITS, WAIT_BYTES + bytes(8), 1, 104),
+            "has records of 104 bytes instead of 96",
+        ),
         ((ChunkKind.META, b"{", 1, 0), "is not JSON"),
         ((ChunkKind.META, b"[" * 100_000, 1, 0), "is not JSON"),
         ((ChunkKind.META, b"[]", 1, 0), "is JSON, but not an object"),

@@ -1,0 +1,12 @@
+"""CPython's multiprocessing tests with forkserver, if the module did not come with it."""
+
+from __future__ import annotations
+
+import test._test_multiprocessing
+
+test._test_multiprocessing.install_tests_in_module_dict(globals(), "forkserver")
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()

@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
 
-class Beside(ref):  # type: ignore[type-arg]
+class _Kept(type):
+    """Puts a record into the table when it is complete: threads may come for it at once."""
+
+    def __call__(cls, *args: "Any", **kwargs: "Any") -> "Any":
+        record: Any = super().__call__(*args, **kwargs)
+        known = record.table.setdefault(record.key, record)
+        if known is record or known() is record():
+            return known  # of two threads that made one, the first's
+        record.table[record.key] = record
+        return record
+
+
+class Beside(ref, metaclass=_Kept):  # type: ignore[type-arg]
     """A record about one object; a subclass says what is in it and has its own `table`."""
 
     __slots__ = ("key",)
@@ -27,7 +39,6 @@ class Beside(ref):  # type: ignore[type-arg]
     def __init__(self, thing: object) -> None:
         ref.__init__(self, thing, type(self).gone)  # type: ignore[call-arg]
         self.key = id(thing)
-        self.table[self.key] = self
 
     @staticmethod
     def gone(record: "Beside") -> None:

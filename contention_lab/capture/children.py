@@ -36,47 +36,63 @@ def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
     level, existing
         As for the parent.
     """
-    variables = launch.child_variables(trace, level, existing=existing)
-
-    def with_ours(environment: "Mapping[Any, Any]") -> "dict[Any, Any]":
-        return launch.add_to(environment, variables)
-
-    def fork_exec(*arguments: "Any") -> "Arguments":
-        place = _ENVIRONMENT_OF_FORK_EXEC
-        given = arguments[place]
-        if given is None:
-            pairs: Mapping[bytes, bytes] = os.environb
-        else:
-            pairs = dict(pair.split(b"=", 1) for pair in given if b"=" in pair)
-        added = [name + b"=" + value for name, value in with_ours(pairs).items()]
-        return (*arguments[:place], added, *arguments[place + 1 :]), {}
-
-    def execute(path: "Any", argv: "Any", env: "Any", **others: "Any") -> "Arguments":
-        return (path, argv, with_ours(os.environ if env is None else env)), others
-
     import _posixsubprocess
 
-    front = _core.Front(_posixsubprocess.fork_exec, fork_exec)
+    passing = _Passing(launch.child_variables(trace, level, existing=existing))
+    undo.call(passing.take_back)
+    front = _core.Front(_posixsubprocess.fork_exec, passing.by_list)
     undo.set(_posixsubprocess, "fork_exec", front)
     if hasattr(sys.modules.get("subprocess"), "_fork_exec"):
         undo.set(sys.modules["subprocess"], "_fork_exec", front)
-    undo.set(os, "execve", _core.Front(os.execve, execute))
-    for name in ("posix_spawn", "posix_spawnp"):
+    for name in ("execve", "posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
-            undo.set(os, name, _core.Front(getattr(os, name), execute))
-    _put(undo, variables)
+            undo.set(os, name, _core.Front(getattr(os, name), passing.by_mapping))
+    for name in ("execv", "system"):
+        undo.set(os, name, _core.Front(getattr(os, name), passing.by_inheritance))
 
 
-def _put(undo: "Undo", variables: "Mapping[str, str]") -> None:
-    """Change the C library's environment, which `os.system` and `os.execv` pass on, only."""
-    for name, value in launch.add_to(os.environ, variables).items():
-        if os.environ.get(name) != value:
-            os.putenv(name, value)
-            undo.call(lambda name=name: _put_back(name))  # type: ignore[misc]
+class _Passing:
+    """Passes the variables on, in each of the ways in which a process gets its environment."""
 
+    def __init__(self, variables: "Mapping[str, str]") -> None:
+        self._variables = variables
+        self._put: dict[str, str] = {}
+        self.by_inheritance()
 
-def _put_back(name: str) -> None:
-    if name in os.environ:
-        os.putenv(name, os.environ[name])
-    else:
-        os.unsetenv(name)
+    def by_inheritance(self, *_: "Any", **__: "Any") -> None:
+        """Change the C library's environment only: what a process gets that is given none."""
+        for name, value in launch.add_to(os.environ, self._variables).items():
+            if os.environ.get(name) != value:
+                self._put[name] = value
+                os.putenv(name, value)
+
+    def by_list(self, *arguments: "Any", **others: "Any") -> "Arguments | None":
+        """Change the environment that `fork_exec` is given: None, or NAME=value in bytes."""
+        given = arguments[_ENVIRONMENT_OF_FORK_EXEC : _ENVIRONMENT_OF_FORK_EXEC + 1]
+        if given == (None,):
+            self.by_inheritance()
+        if not given or not isinstance(given[0], list):
+            return None
+        pairs = {name: value for name, _, value in (pair.partition(b"=") for pair in given[0])}
+        added = launch.add_to(pairs, self._variables, in_bytes=True)
+        both = [name + b"=" + value for name, value in added.items()]
+        place = _ENVIRONMENT_OF_FORK_EXEC
+        return (*arguments[:place], both, *arguments[place + 1 :]), others
+
+    def by_mapping(
+        self, path: "Any", argv: "Any", env: "Any", **others: "Any"
+    ) -> "Arguments | None":
+        """Change the environment that `execve` and `posix_spawn` are given."""
+        if env is None:
+            self.by_inheritance()
+            return None
+        in_bytes = any(isinstance(name, bytes) for name in env)
+        return (path, argv, launch.add_to(env, self._variables, in_bytes=in_bytes)), others
+
+    def take_back(self) -> None:
+        """Give the C library's environment back what `os.environ` has."""
+        for name in self._put:
+            if name in os.environ:
+                os.putenv(name, os.environ[name])
+            else:
+                os.unsetenv(name)

@@ -81,17 +81,18 @@ def child_variables(trace: str, level: str, *, existing: bool) -> "dict[str, str
     return _variables("child", trace, level, existing=existing, subprocesses=True)
 
 
-def add_to(environment: "Mapping[Any, Any]", variables: "Mapping[str, str]") -> "dict[Any, Any]":
-    """Return an environment (of str or of bytes) with the variables of a recording added."""
+def add_to(
+    environment: "Mapping[Any, Any]", variables: "Mapping[str, str]", *, in_bytes: bool = False
+) -> "dict[Any, Any]":
+    """Return an environment, of str or of bytes, with the variables of a recording added."""
     result = dict(environment)
-    as_bytes = any(isinstance(name, bytes) for name in result)
-    key = os.fsencode(_PATH) if as_bytes else _PATH
+    key = os.fsencode(_PATH) if in_bytes else _PATH
     before = os.fsdecode(result.get(key, ""))
     added = {_PATH: STARTUP + (os.pathsep + before if before else ""), **variables}
     if key in result:
         added[f"{PREFIX}{_PATH}"] = before
     for name, value in added.items():
-        if as_bytes:
+        if in_bytes:
             result[os.fsencode(name)] = os.fsencode(value)
         else:
             result[name] = value

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contention_lab.scaling.least_squares import FittedLaw
 
 ITERATIONS: Final = 40
+SETTLED: Final = 1e-9
 CONFIDENCE: Final = 0.95
 
 
@@ -88,9 +89,12 @@ def _refit(
         moved_error = np.log(law.seconds(np.exp(moved), threads, knee)) - logs
         moved_cost = np.sum(moved_error**2, axis=1)
         better = moved_cost <= cost
+        settled = np.where(better, cost - moved_cost <= SETTLED * cost, damping > 1e6)
         place[better] = moved[better]
         error[better] = moved_error[better]
         cost[better] = moved_cost[better]
         damping = np.where(better, damping / 3.0, damping * 4.0)
+        if settled.all():
+            break
     coefficients = np.exp(place)
     return np.where(place <= floor, 0.0, coefficients)

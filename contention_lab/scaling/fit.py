@@ -18,10 +18,12 @@ from contention_lab.scaling.law import AMDAHL, USL, FloatArray
 from contention_lab.scaling.least_squares import FittedLaw, fit_law
 from contention_lab.scaling.limits import cannot_tell
 from contention_lab.scaling.shape import irregularities
-from contention_lab.scaling.usl import usl_coefficients
+from contention_lab.scaling.usl import single_thread_seconds, usl_coefficients
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from contention_lab.scaling.usl import UslCoefficients
 
 FEWEST_POINTS: Final = 4
 DRAWS: Final = 2048
@@ -49,7 +51,8 @@ class ScalingFit:
     per_thread_s
         Seconds that each added thread costs.
     peak_threads
-        Where the fitted curve is lowest; None where it only falls.
+        Where the fitted curve is lowest; None where it only falls, or where it would rise only
+        beyond the measured counts and may as well not.
     best_threads
         The whole number of threads that does best; None where more is always better.
     ceiling
@@ -142,7 +145,7 @@ def fit_scaling(
     fit = fit_law(USL, counts, times)
     coefficients = usl_coefficients(fit)
     drawn = redraw(fit, counts, draws=draws, seed=seed)
-    single = drawn[:, 0] + drawn[:, 1]
+    single = single_thread_seconds(*drawn.T)
     named = {
         "alpha": drawn[:, 1] / single,
         "beta": drawn[:, 2] / single,
@@ -151,7 +154,11 @@ def fit_scaling(
         "serial_s": drawn[:, 1],
         "per_thread_s": drawn[:, 2],
     }
-    best = best_threads(fit, counts, times, coefficients.peak_threads)
+    intervals = {name: interval(values) for name, values in named.items()}
+    peak = coefficients.peak_threads
+    if peak is not None and peak > counts[-1] and intervals["beta"][0] == 0.0:
+        peak = None
+    best = best_threads(fit, counts, times, peak)
     parallel_s, serial_s, per_thread_s = (float(value) for value in fit.coefficients)
     return ScalingFit(
         threads=tuple(counts.tolist()),
@@ -162,14 +169,14 @@ def fit_scaling(
         parallel_s=parallel_s,
         serial_s=serial_s,
         per_thread_s=per_thread_s,
-        peak_threads=coefficients.peak_threads,
+        peak_threads=peak,
         best_threads=best,
-        ceiling=_ceiling(fit, coefficients.alpha, best),
+        ceiling=_ceiling(fit, coefficients, best),
         mean_error=fit.mean_error,
-        intervals={name: interval(values) for name, values in named.items()},
+        intervals=intervals,
         standard_errors={name: float(np.std(values)) for name, values in named.items()},
         amdahl_mean_error=fit_law(AMDAHL, counts, times).mean_error,
-        notes=irregularities(counts, times) + cannot_tell(coefficients, counts),
+        notes=irregularities(counts, times) + cannot_tell(coefficients, counts, peak),
     )
 
 
@@ -214,8 +221,8 @@ def best_threads(
     return int(pair[int(np.argmin(compared))])
 
 
-def _ceiling(fit: FittedLaw, alpha: float, best: int | None) -> float | None:
-    single = float(fit.seconds(np.ones(1))[0])
-    if best is not None:
-        return single / float(fit.seconds(np.array([best], dtype=np.float64))[0])
-    return None if alpha == 0.0 else 1.0 / alpha
+def _ceiling(fit: FittedLaw, coefficients: UslCoefficients, best: int | None) -> float | None:
+    if best is None:
+        return None if coefficients.alpha == 0.0 else 1.0 / coefficients.alpha
+    lowest = float(fit.seconds(np.array([best], dtype=np.float64))[0])
+    return 1.0 if lowest == 0.0 else max(1.0, 1.0 / (coefficients.gamma * lowest))

@@ -17,10 +17,17 @@ VISIBLE: Final = 0.01
 """Shares smaller than this are not worth a sentence."""
 
 
-def cannot_tell(coefficients: UslCoefficients, threads: FloatArray) -> tuple[str, ...]:
-    """Return the sentences that apply to these coefficients."""
+def cannot_tell(
+    coefficients: UslCoefficients, threads: FloatArray, peak: float | None
+) -> tuple[str, ...]:
+    """Return the sentences that apply to these coefficients and this peak."""
     said: list[str] = []
-    largest = float(np.max(threads))
+    smallest, largest = float(np.min(threads)), float(np.max(threads))
+    if smallest > 1.0:
+        said.append(
+            f"One thread was not measured (the smallest count is {smallest:g}): the serial share "
+            "and the cost of a thread refer to one thread as the law extrapolates it."
+        )
     if coefficients.alpha > VISIBLE:
         said.append(
             "The serial part may be a lock, a single-threaded stretch, or too few cores: a fit "
@@ -32,7 +39,6 @@ def cannot_tell(coefficients: UslCoefficients, threads: FloatArray) -> tuple[str
             "holder by spinners, or a preempted holder: that needs hold times, acquisition counts, "
             "context switches and the core count."
         )
-    peak = coefficients.peak_threads
     if peak is not None and peak > largest:
         said.append(
             f"The peak at {peak:.0f} threads lies beyond the largest measured count "

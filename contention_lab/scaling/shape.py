@@ -75,10 +75,13 @@ def irregularities(threads: FloatArray, seconds: FloatArray) -> tuple[str, ...]:
             f"Better than linear up to {fast:g} threads: the first point is a poor baseline or a "
             "cache grew with the threads; the serial share is clamped at zero."
         )
-    for before, after, kept in cliffs(threads, seconds):
+    falls = [
+        f"between {before:g} and {after:g} threads (to {100.0 * kept:.2g} %)"
+        for before, after, kept in cliffs(threads, seconds)
+    ]
+    if falls:
         said.append(
-            f"A cliff between {before:g} and {after:g} threads: throughput falls to "
-            f"{100.0 * kept:.2g} % there. No smooth law follows a cliff; look for more threads "
+            f"A cliff {', '.join(falls)}: no smooth law follows a cliff; look for more threads "
             "than cores, a second socket, or a lock whose holder loses its core."
         )
     flat = plateau_from(threads, seconds)

@@ -9,7 +9,7 @@ nothing about cache coherence.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from contention_lab.scaling.law import USL, FloatArray
 
 if TYPE_CHECKING:
     from contention_lab.scaling.least_squares import FittedLaw
+
+
+LEAST_SHARE: Final = 1e-3
+"""Of an added thread's cost: the least that one thread takes."""
+
+Seconds = TypeVar("Seconds", float, FloatArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,17 @@ class UslCoefficients:
 def usl_coefficients(fit: FittedLaw) -> UslCoefficients:
     """Turn the time form into the rate form."""
     parallel, serial, per_thread = _seconds(fit)
-    single = parallel + serial
+    single = float(single_thread_seconds(parallel, serial, per_thread))
     return UslCoefficients(serial / single, per_thread / single, 1.0 / single)
+
+
+def single_thread_seconds(parallel: Seconds, serial: Seconds, per_thread: Seconds) -> Seconds:
+    """Return the time of one thread, at least a thousandth of an added thread's cost.
+
+    Where one thread was not measured and every added thread costs much, nothing is left for one
+    thread, and the shares of it would have no size.
+    """
+    return cast("Seconds", np.maximum(parallel + serial, LEAST_SHARE * per_thread))
 
 
 def throughput_standard_errors(fit: FittedLaw, threads: FloatArray) -> UslCoefficients:
@@ -63,8 +78,7 @@ def throughput_standard_errors(fit: FittedLaw, threads: FloatArray) -> UslCoeffi
     They are those of R's package `usl`: from the curvature at the solution, with as many degrees of
     freedom as points less three, whether or not a coefficient sits at its bound.
     """
-    parallel, serial, _ = _seconds(fit)
-    single = parallel + serial
+    single = single_thread_seconds(*_seconds(fit))
     seconds = fit.seconds(threads)
     slope = -fit.law.columns(threads) / seconds[:, None] ** 2
     measured = np.exp(fit.residuals) * seconds

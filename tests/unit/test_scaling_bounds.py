@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contention_lab.scaling.bounds import NOISE, bounds_of
@@ -12,6 +12,7 @@ from contention_lab.scaling.bounds import NOISE, bounds_of
 COEFFICIENT = st.one_of(st.just(0.0), st.floats(0.01, 100.0))
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     parallel=st.floats(0.1, 100.0),
     serial=COEFFICIENT,

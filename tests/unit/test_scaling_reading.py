@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contention_lab.scaling.errors import AmbiguousWorkError, ScalingError
@@ -136,6 +136,7 @@ def test_values_of_no_known_kind_are_not_guessed() -> None:
         read_text("[[1, 2], [2, 3]]", "data").measured()
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_table_or_one_line(text: str) -> None:
     outcome: object

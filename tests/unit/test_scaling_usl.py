@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contention_lab.scaling import ScalingError, TooFewPointsError, fit_scaling
@@ -143,6 +143,7 @@ def test_the_unit_of_time_changes_no_share() -> None:
     assert microseconds.intervals["alpha"] == pytest.approx(seconds.intervals["alpha"], rel=1e-3)
 
 
+@settings(deadline=None)
 @given(
     alpha=st.floats(0.0, 0.9),
     beta=st.one_of(st.just(0.0), st.floats(1e-4, 0.3)),
@@ -159,6 +160,7 @@ def test_exact_points_give_their_law_back(alpha: float, beta: float, gamma: floa
     assert found.gamma == pytest.approx(gamma, rel=1e-4)
 
 
+@settings(deadline=None, max_examples=40)
 @given(noise=st.lists(st.floats(-0.5, 0.5), min_size=6, max_size=6))
 def test_any_noise_leaves_shares_within_their_bounds(noise: list[float]) -> None:
     seconds = np.array(BURN_SECONDS) * np.exp(noise)

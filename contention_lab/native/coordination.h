@@ -44,9 +44,9 @@ cl_coordination_begin(cl_lock *lock, int kind, uint32_t holder, uint32_t holder_
     return ++thread->coordinating;
 }
 
-/* Ends the wait `token` stands for. */
+/* Ends the wait `token` stands for; whoever woke this thread did so by way of `woken`. */
 static void
-cl_coordination_end(cl_lock *lock, unsigned token, int outcome)
+cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
 {
     cl_thread *thread = cl_current;
     if (token == 0 || thread == NULL || thread->coordinating < token
@@ -63,11 +63,11 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome)
     int recording = thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (record->kind == CL_COORDINATION) {
         /* Whoever gave up or was interrupted was not woken. */
-        int woken = outcome == CL_ACQUIRED
-                    && atomic_load_explicit(&lock->waker_epoch, memory_order_relaxed) == thread->epoch;
-        uint64_t waker = atomic_load_explicit(&lock->waker, memory_order_relaxed);
-        record->holder = woken ? (uint32_t)(waker >> 32) : 0;
-        record->holder_stack = woken ? (uint32_t)waker : 0;
+        int known = outcome == CL_ACQUIRED
+                    && atomic_load_explicit(&woken->waker_epoch, memory_order_relaxed) == thread->epoch;
+        uint64_t waker = known ? atomic_load_explicit(&woken->waker, memory_order_relaxed) : 0;
+        record->holder = (uint32_t)(waker >> 32);
+        record->holder_stack = (uint32_t)waker;
     }
     else if (recording) {
         cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);

@@ -102,13 +102,47 @@ cl_drop_in_ready(PyObject *module)
     return 0;
 }
 
+/* The stand-in for threading.Lock takes no arguments, and says so as the type does since 3.13. */
+static PyObject *
+cl_plain_lock_make(PyTypeObject *type, Py_ssize_t arguments, Py_ssize_t keywords)
+{
+    if (keywords != 0) {
+        PyErr_SetString(PyExc_TypeError, "lock() takes no keyword arguments");
+        return NULL;
+    }
+    if (arguments != 0) {
+        PyErr_Format(PyExc_TypeError, "lock expected 0 arguments, got %zd", arguments);
+        return NULL;
+    }
+    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
+    if (lock != NULL) {
+        cl_lock_init(lock, CL_KIND_MUTEX, NULL);
+        lock->label = CL_LABEL_LOCK;
+    }
+    return (PyObject *)lock;
+}
+
+static PyObject *
+cl_plain_lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    return cl_plain_lock_make(type, PyTuple_GET_SIZE(args), kwargs == NULL ? 0 : PyDict_Size(kwargs));
+}
+
+static PyObject *
+cl_plain_lock_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)args;
+    return cl_plain_lock_make((PyTypeObject *)type, PyVectorcall_NARGS(nargsf),
+                              kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
+}
+
 /* Until 3.12 threading.Lock is a function, and `threading.Lock | None` an error. */
 static PyObject *
 cl_allocate_lock(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return cl_plain_lock_make(cl_own_types[0], 0);
+    return cl_plain_lock_make(cl_own_types[0], 0, 0);
 }
 
 #define CL_DROP_IN_METHODS \

@@ -158,37 +158,6 @@ done:
     return result;
 }
 
-/* The stand-in for threading.Lock takes no arguments. */
-static PyObject *
-cl_plain_lock_make(PyTypeObject *type, Py_ssize_t arguments)
-{
-    if (arguments != 0) {
-        PyErr_SetString(PyExc_TypeError, "lock() takes no arguments");
-        return NULL;
-    }
-    cl_lock *lock = (cl_lock *)type->tp_alloc(type, 0);
-    if (lock != NULL) {
-        cl_lock_init(lock, CL_KIND_MUTEX, NULL);
-        lock->label = CL_LABEL_LOCK;
-    }
-    return (PyObject *)lock;
-}
-
-static PyObject *
-cl_plain_lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    return cl_plain_lock_make(type, PyTuple_GET_SIZE(args) + (kwargs == NULL ? 0 : PyDict_Size(kwargs)));
-}
-
-static PyObject *
-cl_plain_lock_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    (void)args;
-    return cl_plain_lock_make((PyTypeObject *)type,
-                              PyVectorcall_NARGS(nargsf)
-                                  + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)));
-}
-
 static PyObject *
 cl_mutex_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {

@@ -204,7 +204,8 @@ static PyMethodDef core_methods[] = {
      "same_as(lock, source)\n--\n\n"
      "A lock not used so far goes by the source's entry; with None it is not recorded."},
     {"wait_end", (PyCFunction)(void (*)(void))cl_wait_end, METH_FASTCALL,
-     "wait_end(lock, token, outcome)\n--\n\nThat wait is over."},
+     "wait_end(lock, token, outcome, woken_by=lock)\n--\n\n"
+     "That wait is over; woken_by: what wake() was called with."},
     {"wake", cl_wake, METH_O,
      "wake(lock)\n--\n\nThe calling thread is about to wake a waiter of this lock or Source."},
     {"set_library", core_set_library, METH_VARARGS,

@@ -24,9 +24,10 @@ cl_as_ours(PyObject *object)
 static PyObject *
 cl_source_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"type_name", "name", NULL};
+    static char *keywords[] = {"type_name", "name", "late", NULL};
     PyObject *type_name, *name = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|O:Source", keywords, &type_name, &name)
+    int late = 0; /* not made now, only seen for the first time */
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Op:Source", keywords, &type_name, &name, &late)
         || cl_check_name(type, name) < 0) {
         return NULL;
     }
@@ -34,6 +35,7 @@ cl_source_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (lock != NULL) {
         cl_lock_init(lock, CL_KIND_MUTEX, name);
         lock->type_name = Py_NewRef(type_name);
+        lock->via = late ? NULL : lock->via;
     }
     return (PyObject *)lock;
 }
@@ -88,18 +90,19 @@ static PyObject *
 cl_wait_end(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 3) {
-        PyErr_SetString(PyExc_TypeError, "wait_end() takes a lock, a token and an outcome");
+    if (count != 3 && count != 4) {
+        PyErr_SetString(PyExc_TypeError, "wait_end() takes a lock, a token, an outcome and a Source");
         return NULL;
     }
     cl_lock *lock = cl_as_ours(args[0]);
+    cl_lock *woken = count == 4 ? cl_as_ours(args[3]) : lock;
     unsigned long token = PyLong_AsUnsignedLong(args[1]);
     long outcome = PyLong_AsLong(args[2]);
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (lock != NULL && outcome >= CL_ACQUIRED && outcome <= CL_OPEN) {
-        cl_coordination_end(lock, (unsigned)token, (int)outcome);
+    if (lock != NULL && woken != NULL && outcome >= CL_ACQUIRED && outcome <= CL_OPEN) {
+        cl_coordination_end(lock, (unsigned)token, (int)outcome, woken);
     }
     Py_RETURN_NONE;
 }
@@ -129,7 +132,8 @@ cl_wake(PyObject *module, PyObject *object)
 }
 
 static PyType_Slot cl_source_slots[] = {
-    {Py_tp_doc, "Source(type_name, name=None)\n--\n\nSomething threads wait for, without a lock inside."},
+    {Py_tp_doc, "Source(type_name, name=None, late=False)\n--\n\n"
+                "Something threads wait for, without a lock inside. late: it was made earlier."},
     {Py_tp_new, cl_source_new},
     {Py_tp_dealloc, cl_lock_dealloc},
     {0, NULL},

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
     from types import ModuleType
-    from typing import Any
 
     from contention_lab.capture.undo import Undo
 
@@ -26,27 +25,27 @@ inner: "dict[int, Callable[[], None]]" = {}
 _OURS = (_core.PlainLock, _core.PlainRLock, _core.Mutex)
 
 
-class ForeignCondition(Beside):
-    """A condition on a lock that is not ours: the wait is recorded as the condition's."""
+class WaitedFor(Beside):
+    """A condition that somebody has waited for.
+
+    Attributes
+    ----------
+    source
+        Through which a waiter learns who woke him; where the condition's lock is not ours, the
+        condition's entry in the trace, too.
+    """
 
     __slots__ = ("source",)
 
     def __init__(self, condition: object) -> None:
         super().__init__(condition)
-        self.source = _core.Source("threading.Condition")
+        self.source = _core.Source("threading.Condition", None, True)
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
     """Wrap `Condition.wait` and `Condition.notify`."""
     wrap(undo, module.Condition, "wait", _timed_wait)
     wrap(undo, module.Condition, "notify", _noted_notify)
-
-
-def _what_waits(condition: "Any") -> object:
-    lock = condition._lock
-    if issubclass(type(lock), _OURS):
-        return lock
-    return (ForeignCondition.table.get(id(condition)) or ForeignCondition(condition)).source
 
 
 def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
@@ -58,14 +57,16 @@ def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
             return original(self, timeout)
         if not _core.active() or not self._is_owned():  # type: ignore[attr-defined]
             return original(self, timeout)
-        source = _what_waits(self)
+        woken_by = (WaitedFor.table.get(id(self)) or WaitedFor(self)).source
+        lock = self._lock  # type: ignore[attr-defined]
+        source = lock if issubclass(type(lock), _OURS) else woken_by
         token = _core.wait_begin(source)
         outcome = _core.INTERRUPTED
         try:
             notified = original(self, timeout)
             outcome = _core.ACQUIRED if notified else _core.TIMED_OUT
         finally:
-            _core.wait_end(source, token, outcome)
+            _core.wait_end(source, token, outcome, woken_by)
         return notified
 
     return wait
@@ -73,8 +74,10 @@ def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
 
 def _noted_notify(original: "Callable[..., None]") -> "Callable[..., None]":
     def notify(self: "threading.Condition", n: int = 1) -> None:
-        if self._waiters and id(self) not in inner:  # type: ignore[attr-defined]
-            _core.wake(_what_waits(self))
+        if self._waiters:  # type: ignore[attr-defined]
+            known = WaitedFor.table.get(id(self))
+            if known is not None:
+                _core.wake(known.source)
         original(self, n)
 
     return notify

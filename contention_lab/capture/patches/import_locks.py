@@ -37,7 +37,7 @@ class ImportLock(ThreadPermits):
     may_be_signal = False
 
     def __init__(self, lock: "Any") -> None:
-        super().__init__(lock, "import lock", lock.name)
+        super().__init__(lock, "import lock", lock.name, late=True)
         self.contended = False
 
     def forget(self) -> None:

@@ -37,9 +37,11 @@ class Permits(Beside):
 
     __slots__ = ("_last_try_ns", "held", "number", "source", "waits")
 
-    def __init__(self, thing: object, type_name: str, name: str | None = None) -> None:
+    def __init__(
+        self, thing: object, type_name: str, name: str | None = None, *, late: bool = False
+    ) -> None:
         super().__init__(thing)
-        self.source = _core.Source(type_name, name)
+        self.source = _core.Source(type_name, name, late)
         self.forget()
 
     def forget(self) -> None:

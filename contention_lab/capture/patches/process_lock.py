@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contention_lab.capture.undo import Undo
 
 _RECURSIVE = 0
-_NAMES = ("BoundedSemaphore", "Semaphore", "RLock", "Lock")
+_NAMES = frozenset({"BoundedSemaphore", "Semaphore", "RLock", "Lock"})
 _made = 0
 
 
@@ -98,19 +98,7 @@ class SemLockPermits(ThreadPermits):
 
 def install(undo: "Undo", module: "ModuleType") -> None:
     """Wrap what binds the methods, and the two that go to the C object directly."""
-    types = [(getattr(module, name), f"multiprocessing.{name}") for name in _NAMES]
-
-    def bound(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
-        def _make_methods(self: "Any") -> None:
-            original(self)
-            name = next((text for cls, text in types if isinstance(self, cls)), "SemLock")
-            meter = Meter(self, name)
-            self.acquire = meter.acquire
-            self.release = meter.release
-
-        return _make_methods
-
-    wrap(undo, module.SemLock, "_make_methods", bound)
+    wrap(undo, module.SemLock, "_make_methods", _bound)
     wrap(undo, module.SemLock, "__enter__", _entered)
     wrap(undo, module.SemLock, "__exit__", _exited)
 
@@ -126,6 +114,24 @@ def _own_name() -> str:
     global _made
     _made += 1
     return f"/fork-{os.getpid()}-{_made}"
+
+
+def _type_name(lock: object) -> str:
+    """Return what to call the type of a lock, of which the program may have a subclass."""
+    for cls in type(lock).__mro__:
+        if cls.__module__ == "multiprocessing.synchronize" and cls.__name__ in _NAMES:
+            return f"multiprocessing.{cls.__name__}"
+    return "multiprocessing.SemLock"
+
+
+def _bound(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
+    def _make_methods(self: "Any") -> None:
+        original(self)
+        meter = Meter(self, _type_name(self))
+        self.acquire = meter.acquire
+        self.release = meter.release
+
+    return _make_methods
 
 
 def _entered(original: "Callable[[Any], bool]") -> "Callable[[Any], bool]":

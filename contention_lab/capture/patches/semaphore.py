@@ -32,9 +32,9 @@ class SemaphorePermits(ThreadPermits):
     __slots__ = ("condition", "silent")
     bounded: "ClassVar[type]"
 
-    def __init__(self, semaphore: "threading.Semaphore") -> None:
+    def __init__(self, semaphore: "threading.Semaphore", *, late: bool = False) -> None:
         bounded = "Bounded" if issubclass(type(semaphore), self.bounded) else ""
-        super().__init__(semaphore, f"threading.{bounded}Semaphore")
+        super().__init__(semaphore, f"threading.{bounded}Semaphore", late=late)
         self.silent = False
         self.condition = id(semaphore._cond)  # type: ignore[attr-defined]
         condition.inner[self.condition] = self.wait
@@ -54,7 +54,7 @@ class SemaphorePermits(ThreadPermits):
     @classmethod
     def of(cls, semaphore: "threading.Semaphore") -> "SemaphorePermits":
         """Return those of a semaphore, whenever it was made."""
-        permits = cls.table.get(id(semaphore)) or cls(semaphore)
+        permits = cls.table.get(id(semaphore)) or cls(semaphore, late=True)
         if permits.number != recording.number:
             permits.forget()
         return permits

@@ -14,23 +14,27 @@ class Signal(Beside):
     ----------
     source
         Its entry in the trace.
-    waker
-        Party and stack of who last woke somebody.
+    wakers
+        Party and stack of who last woke somebody, by the id of what holds the waiters.
     """
 
-    __slots__ = ("source", "waker")
+    __slots__ = ("source", "wakers")
 
-    def __init__(self, thing: object, type_name: str) -> None:
+    def __init__(self, thing: object, type_name: str, *, late: bool = False) -> None:
         super().__init__(thing)
-        self.source = _core.Source(type_name)
-        self.waker = 0, 0
+        self.source = _core.Source(type_name, None, late)
+        self.wakers: dict[int, tuple[int, int]] = {}
 
     @classmethod
     def of(cls, thing: object, type_name: str) -> "Signal":
         """Return that of a thing, whenever it was made."""
         known = cls.table.get(id(thing))
-        return known if known is not None else cls(thing, type_name)
+        return known if known is not None else cls(thing, type_name, late=True)
 
-    def wake(self) -> None:
-        """Note that whoever runs is about to wake somebody."""
-        self.waker = tasks.current_party(), _core.capture_stack()
+    def wake(self, waiters: object) -> None:
+        """Note that whoever runs is about to wake one of the waiters."""
+        self.wakers[id(waiters)] = tasks.current_party(), _core.capture_stack()
+
+    def waker(self, waiters: object) -> "tuple[int, int]":
+        """Return who last woke one of the waiters."""
+        return self.wakers.get(id(waiters), (0, 0))

@@ -48,7 +48,7 @@ def _timed_wait(
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker)
+        began.record(_core.ACQUIRED, signal.waker(self._waiters))
         return is_set
 
     return wait
@@ -57,7 +57,7 @@ def _timed_wait(
 def _noted_set(original: "Callable[..., None]") -> "Callable[..., None]":
     def set(self: "Any") -> None:  # noqa: A001
         if self._waiters and _core.active():
-            Signal.of(self, _TYPE).wake()
+            Signal.of(self, _TYPE).wake(self._waiters)
         original(self)
 
     return set

@@ -20,13 +20,13 @@ class LockPermits(TaskPermits):
 
     __slots__ = ()
 
-    def __init__(self, lock: object) -> None:
-        super().__init__(lock, "asyncio.Lock", may_be_signal=False)
+    def __init__(self, lock: object, *, late: bool = False) -> None:
+        super().__init__(lock, "asyncio.Lock", late=late, may_be_signal=False)
 
     @classmethod
     def of(cls, lock: object) -> "LockPermits":
         """Return that of a lock, whenever it was made."""
-        permits = cls.table.get(id(lock)) or cls(lock)
+        permits = cls.table.get(id(lock)) or cls(lock, late=True)
         if permits.number != recording.number:
             permits.forget()
         return permits

@@ -23,8 +23,8 @@ class TaskPermits(Permits):
 
     __slots__ = ("may_be_signal", "waker")
 
-    def __init__(self, thing: object, type_name: str, *, may_be_signal: bool) -> None:
-        super().__init__(thing, type_name)
+    def __init__(self, thing: object, type_name: str, *, late: bool, may_be_signal: bool) -> None:
+        super().__init__(thing, type_name, late=late)
         self.may_be_signal = may_be_signal
 
     def forget(self) -> None:

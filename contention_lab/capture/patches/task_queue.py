@@ -52,7 +52,7 @@ def _timed_get(
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker)
+        began.record(_core.ACQUIRED, signal.waker(self._getters))
         return item
 
     return get
@@ -72,7 +72,7 @@ def _timed_put(
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker)
+        began.record(_core.ACQUIRED, signal.waker(self._putters))
         return None
 
     return put
@@ -81,7 +81,7 @@ def _timed_put(
 def _noted_wakeup(original: "Callable[..., None]") -> "Callable[..., None]":
     def _wakeup_next(self: "Any", waiters: "deque[Any]") -> None:
         if waiters and _core.active():
-            Signal.of(self, _TYPE).wake()
+            Signal.of(self, _TYPE).wake(waiters)
         original(self, waiters)
 
     return _wakeup_next

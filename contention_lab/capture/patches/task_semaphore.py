@@ -21,14 +21,14 @@ class TaskSemaphorePermits(TaskPermits):
     __slots__ = ()
     bounded: "ClassVar[type]"
 
-    def __init__(self, semaphore: object) -> None:
+    def __init__(self, semaphore: object, *, late: bool = False) -> None:
         bounded = "Bounded" if issubclass(type(semaphore), self.bounded) else ""
-        super().__init__(semaphore, f"asyncio.{bounded}Semaphore", may_be_signal=True)
+        super().__init__(semaphore, f"asyncio.{bounded}Semaphore", late=late, may_be_signal=True)
 
     @classmethod
     def of(cls, semaphore: object) -> "TaskSemaphorePermits":
         """Return those of a semaphore, whenever it was made."""
-        permits = cls.table.get(id(semaphore)) or cls(semaphore)
+        permits = cls.table.get(id(semaphore)) or cls(semaphore, late=True)
         if permits.number != recording.number:
             permits.forget()
         return permits

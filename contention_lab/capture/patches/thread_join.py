@@ -1,5 +1,7 @@
 """`Thread.join`: waiting for a thread to end. The entry's name is the name of that thread."""
 
+from _thread import get_ident
+
 from contention_lab.capture.patches.beside import Beside
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
@@ -40,6 +42,7 @@ def _timed_join(original: "Callable[..., None]") -> "Callable[..., None]":
             not _core.active()
             or not getattr(self, "_initialized", False)
             or not self._started.is_set()  # type: ignore[attr-defined]
+            or self.ident == get_ident()
             or _is_over(self)
         ):
             return original(self, timeout)

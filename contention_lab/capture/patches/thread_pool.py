@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from contention_lab.capture.undo import Undo
 
+_TAKES_ANY_KEYWORD = 0x08
 _FUNCTION = type(lambda: None)
 _METHOD = type((lambda self: self).__get__(0))
 
@@ -71,18 +72,36 @@ def _executor(pool: "Any") -> Executor:
     return known or Executor(pool, "concurrent.futures.ThreadPoolExecutor", name)
 
 
+def _note(pool: "Any") -> None:
+    _executor(pool)
+    SemaphorePermits.of(pool._idle_semaphore).silence()
+
+
 def _made(original: "Callable[..., None]") -> "Callable[..., None]":
-    def __init__(  # noqa: N807
+    if original.__code__.co_flags & _TAKES_ANY_KEYWORD:  # since Python 3.14
+
+        def __init__(  # noqa: N807
+            self: "Any",
+            max_workers: int | None = None,
+            thread_name_prefix: str = "",
+            initializer: "Any" = None,
+            initargs: "Any" = (),
+            **ctxkwargs: "Any",
+        ) -> None:
+            original(self, max_workers, thread_name_prefix, initializer, initargs, **ctxkwargs)
+            _note(self)
+
+        return __init__
+
+    def __init__(  # type: ignore[no-redef]  # noqa: N807
         self: "Any",
         max_workers: int | None = None,
         thread_name_prefix: str = "",
         initializer: "Any" = None,
         initargs: "Any" = (),
-        **options: "Any",
     ) -> None:
-        original(self, max_workers, thread_name_prefix, initializer, initargs, **options)
-        _executor(self)
-        SemaphorePermits.of(self._idle_semaphore).silence()
+        original(self, max_workers, thread_name_prefix, initializer, initargs)
+        _note(self)
 
     return __init__
 

@@ -15,28 +15,33 @@ if TYPE_CHECKING:
     from contention_lab.capture.undo import Undo
 
     Function = Callable[..., Any]
+    Make = Callable[[Function], Function]
 
 _ASSIGNED = ("__module__", "__name__", "__qualname__", "__doc__", "__type_params__")
-_wrappers: "dict[int, tuple[Function, Function]]" = {}
-_ours: "set[int]" = set()
+_wrappers: "dict[tuple[int, Make], Function]" = {}
+_made: "dict[int, tuple[Make, Function]]" = {}
+"""By the id of a wrapper: what made it, and of what."""
 
 
-def wrap(undo: "Undo", owner: object, name: str, make: "Callable[[Function], Function]") -> None:
-    """Replace the method `name` of `owner`, if it has one, by `make` of it."""
-    original = vars(owner).get(name)
-    if original is None or id(original) in _ours:
-        return
-    undo.set(owner, name, wrapper_of(original, make))
+def wrap(undo: "Undo", owner: object, name: str, make: "Make") -> None:
+    """Replace the method `name` of `owner`, if it has one, by `make` of it, once."""
+    original = function = vars(owner).get(name)
+    while id(function) in _made:
+        made_by, function = _made[id(function)]
+        if made_by is make:
+            return
+    if original is not None:
+        undo.set(owner, name, wrapper_of(original, make))
 
 
-def wrapper_of(original: "Function", make: "Callable[[Function], Function]") -> "Function":
+def wrapper_of(original: "Function", make: "Make") -> "Function":
     """Return what stands before `original`; made when first asked for."""
-    known = _wrappers.get(id(original))
-    if known is None:
-        known = original, dressed(make(original), original)
-        _wrappers[id(original)] = known
-        _ours.add(id(known[1]))
-    return known[1]
+    wrapper = _wrappers.get((id(original), make))
+    if wrapper is None:
+        wrapper = dressed(make(original), original)
+        _wrappers[id(original), make] = wrapper
+        _made[id(wrapper)] = make, original
+    return wrapper
 
 
 def dressed(wrapper: "Function", original: "Function") -> "Function":

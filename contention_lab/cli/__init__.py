@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-COMMANDS: "Final" = ("record", "run", "list", "report", "diagnose", "top", "doctor")
+COMMANDS: "Final" = ("record", "run", "list", "report", "diagnose", "top", "fit", "doctor")
 
 INTERRUPTED: "Final" = 130
 

@@ -92,7 +92,8 @@ class SemLockPermits(ThreadPermits):
     __slots__ = ("may_be_signal",)
 
     def __init__(self, lock: object, type_name: str, name: str, *, may_be_signal: bool) -> None:
-        super().__init__(lock, type_name, name)
+        was_sent = "_is_fork_ctx" not in vars(lock)  # by another process, which made it
+        super().__init__(lock, type_name, name, late=was_sent)
         self.may_be_signal = may_be_signal
 
 

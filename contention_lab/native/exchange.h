@@ -8,6 +8,7 @@
 #ifndef CL_EXCHANGE_H
 #define CL_EXCHANGE_H
 
+#include "drop_in.h"
 #include "lock_type.h"
 
 enum { CL_IN_DICT, CL_IN_LIST, CL_IN_CELL, CL_IN_CLASS, CL_IN_SLOT };
@@ -23,7 +24,8 @@ cl_stand_in(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!U:stand_in", &PyType_Type, &type, &name)) {
         return NULL;
     }
-    PyObject *made = PyObject_CallNoArgs(type);
+    PyObject *made = type == (PyObject *)cl_own_types[0] ? cl_allocate_lock(NULL, NULL)
+                                                         : PyObject_CallNoArgs(type);
     if (made == NULL) {
         return NULL;
     }

@@ -133,10 +133,17 @@ static PyType_Slot cl_rlock_slots[] = {
     {0, NULL},
 };
 
+/* Until 3.12 the type of a threading.Lock makes none: the function threading.Lock does. */
+#if PY_VERSION_HEX < 0x030D0000
+#define CL_PLAIN_LOCK_FLAGS Py_TPFLAGS_DISALLOW_INSTANTIATION
+#else
+#define CL_PLAIN_LOCK_FLAGS 0
+#endif
+
 static PyType_Spec cl_plain_lock_spec = {
     .name = "_thread.lock",
     .basicsize = sizeof(cl_lock),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | CL_PLAIN_LOCK_FLAGS,
     .slots = cl_plain_lock_slots,
 };
 
@@ -155,7 +162,9 @@ cl_lock_type_add(PyObject *module, const char *name, PyType_Spec *spec, vectorca
     if (type == NULL) {
         return -1;
     }
-    type->tp_vectorcall = make; /* not inherited: subclasses go through tp_new */
+    if (!(spec->flags & Py_TPFLAGS_DISALLOW_INSTANTIATION)) {
+        type->tp_vectorcall = make; /* not inherited: subclasses go through tp_new */
+    }
     int result = PyModule_AddObjectRef(module, name, (PyObject *)type);
     Py_DECREF((PyObject *)type);
     return result;

@@ -55,6 +55,8 @@ FALLBACKS = {
     for way in ("fork", "spawn", "forkserver")
 }
 """Some builds of CPython leave out these modules, but not the tests in them."""
+SLOWER = 5.0
+"""Seconds more that a method takes recorded which are worth a line: it may have waited in vain."""
 TAIL = 40
 """Lines shown of what a run printed that did not end by itself."""
 
@@ -64,6 +66,7 @@ class Run:
     """How the tests of a module ended: per method its outcome and why, and the exit status."""
 
     outcomes: dict[str, tuple[str, str]]
+    took: dict[str, float]
     status: int
     seconds: float
     output: str
@@ -114,7 +117,7 @@ class Interpreter:
             output = Path(folder, "output").read_text(errors="replace")
             if recorded and not Path(folder, "run.clt").exists():
                 sys.exit(f"{self.path}: nothing was recorded:\n{output}")
-            return Run(_read(Path(folder, "outcomes")), status, took, output)
+            return Run(*_read(Path(folder, "outcomes")), status, took, output)
 
 
 def _run(command: list[str], folder: str, seconds: float) -> int:
@@ -140,13 +143,16 @@ def _run(command: list[str], folder: str, seconds: float) -> int:
     return status
 
 
-def _read(path: Path) -> dict[str, tuple[str, str]]:
+def _read(path: Path) -> tuple[dict[str, tuple[str, str]], dict[str, float]]:
     outcomes: dict[str, tuple[str, str]] = {}
+    started: dict[str, float] = {}
+    took: dict[str, float] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         note = json.loads(line)
+        took[note["id"]] = note["at"] - started.setdefault(note["id"], note["at"])
         if outcomes.get(note["id"], ("",))[0] not in ("failed", "error"):  # the first error counts
             outcomes[note["id"]] = note["outcome"], note["why"]
-    return outcomes
+    return outcomes, took
 
 
 def differences(without: Run, recorded: Run) -> list[str]:
@@ -186,6 +192,10 @@ def judge(python: Interpreter, module: str, seconds: float) -> bool:
         print(f"    DIFFERS   {test}")
     if refused and recorded.status not in (0, 1):
         print("\n".join(f"      | {line}" for line in recorded.output.splitlines()[-TAIL:]))
+    for test, took in recorded.took.items():
+        before = without.took.get(test, 0.0)
+        if took > before + SLOWER:
+            print(f"    slower    {test}: {before:.1f} s | recorded: {took:.1f} s")
     sys.stdout.flush()
     return not refused
 

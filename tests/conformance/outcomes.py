@@ -11,6 +11,7 @@ import faulthandler
 import json
 import os
 import sys
+import time
 import unittest
 from typing import Any
 
@@ -56,7 +57,8 @@ class Result(unittest.TextTestResult):
 
     def note(self, test: unittest.TestCase, outcome: str, why: str = "") -> None:
         if os.getpid() == self.pid:  # a forked child that a test let go on has no say
-            line = json.dumps({"id": test.id(), "outcome": outcome, "why": why})
+            now = time.monotonic()
+            line = json.dumps({"id": test.id(), "outcome": outcome, "why": why, "at": now})
             os.write(self.fd, line.encode() + b"\n")
 
 

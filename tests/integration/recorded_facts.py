@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import contention_lab as cl
@@ -77,3 +78,23 @@ def run_threads(**targets: Callable[[], Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def make_wait(take: Callable[[], Any], give: Callable[[], Any]) -> None:
+    """Have a thread called victim wait about 100 ms for what one called culprit has taken."""
+    taken, coming = threading.Event(), threading.Event()
+
+    def culprit() -> None:
+        take()
+        taken.set()
+        coming.wait()
+        time.sleep(0.1)
+        give()
+
+    def victim() -> None:
+        taken.wait()
+        coming.set()
+        take()
+        give()
+
+    run_threads(culprit=culprit, victim=victim)

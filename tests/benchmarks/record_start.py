@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -52,20 +53,21 @@ def main() -> None:
 
 def report_starts(folder: Path, rounds: int) -> None:
     """Print the median time of each way to start the empty program."""
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    measured: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for number in range(rounds + 1):
         for way, command in WAYS.items():
-            elapsed = timed(command, folder)
+            costs = timed(command, folder)
             if number > 0:  # the first writes byte code
-                seconds[way].append(elapsed)
-    plain = statistics.median(seconds["python"])
-    print(f"{'start of an empty program':<34}{'median':>10}{'more':>10}{'lowest':>10}")
-    for way, measured in seconds.items():
-        median = statistics.median(measured)
-        print(
-            f"{way:<34}{median * 1e3:>7.1f} ms{(median - plain) * 1e3:>7.1f} ms"
-            f"{min(measured) * 1e3:>7.1f} ms"
-        )
+                measured[way].append(costs)
+    print(f"{'start of an empty program':<34}{'median':>10}{'more':>10}{'CPU':>10}{'more':>10}")
+    plain = [statistics.median(costs) for costs in zip(*measured["python"], strict=True)]
+    for way, ways in measured.items():
+        median = [statistics.median(costs) for costs in zip(*ways, strict=True)]
+        cells = [
+            f"{cost * 1e3:>7.1f} ms{(cost - less) * 1e3:>7.1f} ms"
+            for cost, less in zip(median, plain, strict=True)
+        ]
+        print(f"{way:<34}{''.join(cells)}")
 
 
 def report_forks(folder: Path) -> None:
@@ -79,11 +81,14 @@ def report_forks(folder: Path) -> None:
         print(f"fork and wait, {way:<19}{statistics.median(measured) * 1e3:>7.2f} ms")
 
 
-def timed(command: tuple[str, ...], folder: Path) -> float:
-    """Return the seconds from starting a process to its end."""
+def timed(command: tuple[str, ...], folder: Path) -> tuple[float, float]:
+    """Return the seconds from starting a process to its end, and those it was on a core."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     run(command, folder)
-    return time.perf_counter() - start
+    elapsed = time.perf_counter() - start
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return elapsed, now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime
 
 
 def run(

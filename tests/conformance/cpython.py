@@ -168,6 +168,9 @@ def judge(python: Interpreter, module: str, seconds: float) -> bool:
         print(f"{python.version}  {module}: did not come with this Python", flush=True)
         return True
     without, recorded = (python.run([present], seconds, recorded=way) for way in (False, True))
+    if unfinished := [test for test in without.outcomes if without.ended(test) == "did not finish"]:
+        print(f"{python.version}  {module}: not judged, without us {unfinished[0]} did not finish")
+        return False
     differing = differences(without, recorded)
     unsteady = [test for test in differing if _ends_alike_again(python, test, seconds)]
     real = [test for test in differing if test not in unsteady]
@@ -216,7 +219,7 @@ def main() -> int:
     parser.add_argument("--python", action="append", metavar="PATH", help="default: this one")
     parser.add_argument("--module", action="append", metavar="NAME", help="as test_queue")
     parser.add_argument("--slow", action="store_true", help="also multiprocessing: many minutes")
-    parser.add_argument("--seconds", type=float, default=300.0, help="given to a module")
+    parser.add_argument("--seconds", type=float, default=900.0, help="given to a module")
     options = parser.parse_args()
     known = [*MODULES, *SLOW]
     modules = [*MODULES, *(SLOW if options.slow else ())]

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from contention_lab.trace.records import joined_holds, joined_waits, last_counters
+from contention_lab.trace.records import joined_gil, joined_holds, joined_waits, last_counters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,6 +193,7 @@ class Trace:
     wait_chunks: Sequence[Records] = field(repr=False, default=())
     hold_chunks: Sequence[tuple[int, Records]] = field(repr=False, default=())
     counter_chunks: Sequence[Records] = field(repr=False, default=())
+    gil_chunks: Sequence[Records] = field(repr=False, default=())
 
     @cached_property
     def waits(self) -> Records:
@@ -208,6 +209,11 @@ class Trace:
     def counters(self) -> Records:
         """Totals, `schema.COUNTER`, one per lock and thread, ordered by the two."""
         return last_counters(self.counter_chunks)
+
+    @cached_property
+    def gil(self) -> Records:
+        """Samples of who held the GIL, `schema.GIL_SAMPLE`; none on builds without one."""
+        return joined_gil(self.gil_chunks)
 
     def stack(self, stack_id: int) -> tuple[Frame, ...]:
         """Return the frames of a stack, innermost first; empty for an unknown one."""

@@ -137,6 +137,7 @@ class _Content:
         self._waits: list[Records] = []
         self._holds: list[tuple[int, Records]] = []
         self._counters: list[Records] = []
+        self._gil: list[Records] = []
         self._status: np.void | None = None
         self._complete = False
 
@@ -207,6 +208,7 @@ class _Content:
             wait_chunks=tuple(self._waits),
             hold_chunks=tuple(self._holds),
             counter_chunks=tuple(self._counters),
+            gil_chunks=tuple(self._gil),
         )
 
     def _records(self, chunk: Chunk) -> Records:
@@ -233,7 +235,9 @@ class _Content:
             self._holds.append((chunk.thread, records))
         elif chunk.kind == ChunkKind.COUNTERS:
             self._counters.append(records)
-        elif len(records):
+        elif chunk.kind == ChunkKind.GIL:
+            self._gil.append(records)
+        elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
             self._status = records[-1]
             self._complete = chunk.kind == ChunkKind.END
 

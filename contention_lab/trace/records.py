@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from contention_lab.trace.schema import COUNTER, HOLD, WAIT, HoldFlag
+from contention_lab.trace.schema import COUNTER, GIL_SAMPLE, HOLD, WAIT, HoldFlag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,11 @@ Records: TypeAlias = npt.NDArray[np.void]
 def joined_waits(chunks: Sequence[Records]) -> Records:
     """Return all wait records, `schema.WAIT`, in the order of the file."""
     return _joined(chunks, WAIT)
+
+
+def joined_gil(chunks: Sequence[Records]) -> Records:
+    """Return all samples of the GIL, `schema.GIL_SAMPLE`, in the order of the file."""
+    return _joined(chunks, GIL_SAMPLE)
 
 
 def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:

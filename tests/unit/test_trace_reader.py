@@ -24,7 +24,7 @@ from contention_lab.trace import (
     parse,
 )
 from contention_lab.trace.chunk import pack_chunk, pack_header
-from contention_lab.trace.schema import CHUNK, COUNTER, HEADER, HOLD, STATUS, WAIT
+from contention_lab.trace.schema import CHUNK, COUNTER, GIL_SAMPLE, HEADER, HOLD, STATUS, WAIT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -538,3 +538,17 @@ def test_hold_records_keep_their_place_among_short_holds() -> None:
 
     assert holds.dtype == HOLD
     assert holds["start_ns"].tolist() == [100, 500, 400]
+
+
+def test_samples_of_the_gil_are_not_taken_for_the_recorders_status() -> None:
+    samples = np.zeros(3, dtype=GIL_SAMPLE)
+    samples["time_ns"] = [1, 2, 3]
+    status = np.zeros(1, dtype=STATUS)
+    status["time_ns"] = 77
+    chunks = (ChunkKind.STATUS, status.tobytes(), 1, 96), (ChunkKind.GIL, samples.tobytes(), 3, 16)
+    trace = parse(file_of(*chunks))
+
+    assert trace.gil["time_ns"].tolist() == [1, 2, 3]
+    assert trace.status is not None
+    assert trace.status["time_ns"] == 77
+    assert not trace.complete

@@ -142,6 +142,10 @@ cl_write_thread(cl_file *file, cl_thread *thread, cl_buffer *buffer)
     if (end == 0) {
         uint64_t now = cl_other_thread_cpu_ns(thread->native_id);
         cpu = now > thread->cpu_zero ? now - thread->cpu_zero : 0;
+        if (now == 0) { /* it has ended since we looked */
+            end = atomic_load_explicit(&thread->end_ns, memory_order_acquire);
+            cpu = atomic_load_explicit(&thread->end_cpu_ns, memory_order_relaxed);
+        }
     }
     /* acquire: pairs with the release after the name is whole. An unnamed thread keeps what the
      * system calls it. */

@@ -78,7 +78,9 @@ cl_thread_exit(void *argument)
 {
     cl_thread *thread = argument;
     cl_current = NULL;
-    if (thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
+    /* Also when the recording has just been stopped: its last flush may still be to come. */
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    if (thread->epoch == epoch || epoch == 0) {
         atomic_store_explicit(&thread->end_cpu_ns, cl_thread_cpu_ns() - thread->cpu_zero,
                               memory_order_relaxed);
         atomic_store_explicit(&thread->end_ns, cl_now(), memory_order_relaxed);

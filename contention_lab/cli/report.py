@@ -1,6 +1,7 @@
 """Make one offline HTML page that explains one or more traces.
 
-The page is written beside the first trace unless `-o` says otherwise; its path is printed.
+The page is written beside the first trace unless `-o` says otherwise; its path is printed. An
+earlier page is replaced, a file that is not a page never.
 """
 
 from __future__ import annotations
@@ -26,13 +27,27 @@ def command(paths: tuple[Path, ...], output: Path | None) -> None:
     """Write the page."""
     from contention_lab.diagnosis import diagnose
     from contention_lab.report import trace_page
+    from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError, load
 
     page = paths[0].with_suffix(".html") if output is None else output
     with reported(TraceError):
         traces = [load(path) for path in paths]
         diagnoses = [diagnose(trace).to_json() for trace in traces]
+        _keep_other_files(page)
         page.write_text(trace_page(traces, diagnoses), encoding="utf-8")
     for diagnosis in diagnoses:
-        click.echo(diagnosis["summary"], err=True)
+        click.echo(visible(diagnosis["summary"]), err=True)
     click.echo(page)
+
+
+def _keep_other_files(page: Path) -> None:
+    """Refuse to write over a file that is no HTML page."""
+    if not page.exists():
+        return
+    with page.open("rb") as file:
+        start = file.read(64).lstrip().lower()
+    if start and not start.startswith((b"<!doctype html", b"<html")):
+        raise click.UsageError(
+            f"{page} is not a page of ours and would be overwritten; name another file with -o"
+        )

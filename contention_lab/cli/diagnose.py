@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 def command(path: Path, as_json: bool) -> None:
     """Print the diagnosis."""
     from contention_lab.diagnosis import diagnose
+    from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError, load
 
     with reported(TraceError):
         trace = load(path)
     diagnosis = diagnose(trace).to_json()
-    click.echo(diagnosis["summary"], err=True)
+    click.echo(visible(diagnosis["summary"]), err=True)
     warn(trace.problems)
     if as_json:
         click.echo(json.dumps(diagnosis, indent=2))
@@ -36,7 +37,7 @@ def command(path: Path, as_json: bool) -> None:
     shown: Any = None
     for finding in diagnosis["findings"]:
         for line in _lines(finding, with_parties=finding["lock"] != shown):
-            click.echo(line)
+            click.echo(visible(line))
         shown = finding["lock"]
     click.echo(f"next: contention-lab report {path}", err=True)
 

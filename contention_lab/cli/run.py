@@ -95,7 +95,9 @@ def command(
 
 
 def _say_verdict(result: Mapping[str, Any]) -> None:
-    first, *others = result["verdict"]["lines"]
+    from contention_lab.report.visible_text import visible
+
+    first, *others = map(visible, result["verdict"]["lines"])
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     click.echo(click.style(first, bold=True) if coloured else first, err=True)
     for line in others:
@@ -119,8 +121,8 @@ def _say_evidence(result: Mapping[str, Any]) -> None:
     for seen in result["observed"]:
         if seen["as_expected"] is False:
             click.echo(
-                f"unexpected: {seen['variant']} is {seen['shape']}; the scenario expects "
-                f"{seen['expected_shape']}",
+                f"unexpected: {seen['variant']} has the shape `{seen['shape']}`; the scenario "
+                f"expects `{seen['expected_shape']}`",
                 err=True,
             )
     for warning in result["machine"]["warnings"]:

@@ -238,7 +238,8 @@ class _Series:
         """Evidence, then what to do."""
         lines = []
         if self.diagnosis is not None:
-            where = f"At {self.traced_threads} threads: " if self.traced_threads else ""
+            plural = "s" * (self.traced_threads != 1)
+            where = f"At {self.traced_threads} thread{plural}: " if self.traced_threads else ""
             lines.append(where + self.diagnosis.summary)
         finding = self.finding
         if finding is not None:

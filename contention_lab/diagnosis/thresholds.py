@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-LEAST_WAIT_S: Final = 0.001
-"""Waiting, in seconds, below which nothing is concluded. A millisecond is about one scheduler
-delay on a busy machine: a single one can make up most of a very short recording."""
+LEAST_WAIT_S: Final = 0.01
+"""Waiting, in seconds, below which nothing is concluded. A scheduler delay on a busy machine is a
+few milliseconds: two or three of them can make up most of a very short recording."""
 
 LEAST_WAIT_SHARE: Final = 0.10
 """Share of the time of a lock's users that they must have waited for it. Below it, removing the

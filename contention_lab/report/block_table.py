@@ -102,4 +102,6 @@ def _largest(seconds: np.ndarray, sites: Sequence[Site]) -> tuple[tuple[Site, ..
 def _site(frame: Frame | None, absent: str) -> Site:
     if frame is None:
         return Site(absent, "")
+    if not frame.filename:  # a state such as waiting for the GIL, not a place
+        return Site(name(frame.function), "")
     return Site(name(frame.function), f"{short_path(frame.filename)}:{frame.line}")

@@ -22,8 +22,8 @@ STEAL_SHARE: Final = 0.02
 """CPU withheld by the hypervisor that a page warns of."""
 
 UNSEEN_LOCKS: Final = (
-    "Only locks made with contention_lab (Mutex, SpinLock) are recorded. Locks of threading, "
-    "asyncio and queue, of the interpreter itself and of native libraries are not."
+    "Locks made by Python code are recorded, from the start of the recording on. Locks inside the "
+    "interpreter and in native libraries are not."
 )
 UNSEEN_GIL: Final = (
     "Waits for the GIL are measured where a lock had to wait first; waits for it elsewhere, and "

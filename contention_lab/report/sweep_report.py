@@ -181,7 +181,8 @@ def _warnings(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]
     machine = result["machine"]
     found = list(machine.get("warnings") or conditions.load_warnings(machine))
     found.extend(
-        f"{seen['variant']} is {seen['shape']}; the scenario expects {seen['expected_shape']}."
+        f"{seen['variant']} has the shape {seen['shape']}; the scenario expects "
+        f"{seen['expected_shape']}."
         for seen in result.get("observed") or ()
         if seen.get("as_expected") is False
     )

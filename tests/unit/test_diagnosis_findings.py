@@ -448,3 +448,13 @@ def test_nonsense_is_diagnosed_without_an_exception(
     for lock, thread, start, end, stack, site in holds:
         builder.add_hold(lock, thread, start, end, stack=stack, site=site)
     json.dumps(diagnose(parse(builder.bytes())).to_json(), allow_nan=False)
+
+
+def test_a_lock_that_nobody_was_seen_to_hold_is_not_acquitted() -> None:
+    builder = TraceBuilder()
+    lock, waiter = builder.add_lock("Mutex", name="dead"), builder.add_thread("waiter")
+    builder.add_wait(lock, waiter, 0, 2_000 * MS, outcome=Outcome.INTERRUPTED)
+    diagnosis = diagnose(parse(builder.bytes()))
+
+    assert diagnosis.findings == ()
+    assert "the recording does not show what held it" in diagnosis.summary

@@ -10,6 +10,7 @@ from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
+    NEARLY_ALWAYS,
 )
 from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent, place
 
@@ -60,11 +61,18 @@ def summary(case: LockCase) -> str:
     held = case.holds.get(culprit.site)
     each = f", {duration(held.usual_s)} at a time" if held else ""
     return (
-        f"{waiting_threads(case)} wait in {names(case.victims, most=2)} "
+        f"{_when(case)}{waiting_threads(case)} wait in {names(case.victims, most=2)} "
         f"while {place(culprit.site)} holds {lock}{each}: "
         f"{share} of their time is spent waiting for it, "
         f"{percent(culprit.share)} of that for this code."
     )
+
+
+def _when(case: LockCase) -> str:
+    """Return for how much of the run somebody waited, if that was not nearly always."""
+    wall_s = case.program.wall_s
+    share = case.waited_s / wall_s if wall_s else 1.0
+    return "" if share >= NEARLY_ALWAYS else f"For {percent(share)} of the run, "
 
 
 def waiting_threads(case: LockCase) -> str:

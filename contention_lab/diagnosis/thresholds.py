@@ -39,6 +39,10 @@ MOSTLY: Final = 0.5
 """More than half of something is most of it: of a lock's waiting spent spinning, for a sweep to
 call it a lock that spins."""
 
+NEARLY_ALWAYS: Final = 0.8
+"""Share of the run during which somebody waited, below which a sentence about how many threads wait
+says for how long."""
+
 LEAST_HAND_OFF: Final = 0.1
 """Share of the waiting that no code under the lock causes, from which it is mentioned. Some
 percent are normal: a woken thread needs its time to start."""

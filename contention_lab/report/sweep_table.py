@@ -29,7 +29,7 @@ class PointRow:
     tracing_cost: float | None
     """Share of the median by which the traced repeat was slower; negative if it was quicker."""
     tracing_visible: bool
-    """The traced repeat lies outside the range of the untraced ones."""
+    """The traced repeat lies outside the range of several untraced ones."""
     cpu_s: float | None
     cores_busy: float | None
     hold_s: float | None
@@ -103,7 +103,7 @@ def _row(point: Mapping[str, Any], speedup: float) -> PointRow:
         speedup,
         traced,
         traced / wall["median"] - 1 if traced and wall["median"] else None,
-        traced is not None and not wall["low"] <= traced <= wall["high"],
+        traced is not None and len(wall["runs"]) > 1 and not wall["low"] <= traced <= wall["high"],
         cpu,
         cpu / wall["median"] if cpu and wall["median"] else None,
         point.get("hold_s"),

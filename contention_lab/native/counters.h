@@ -118,8 +118,8 @@ cl_block_get(cl_thread *thread, uint32_t lock_id, void *lock, cl_info_source sou
 
 /* Registers a lock: its LOCKS record is queued for the writer. Strings are UTF-8. */
 static cl_lock_info *
-cl_lock_info_make(uint32_t epoch, uint32_t id, uint32_t site, const char *type, const char *name,
-                  uint32_t name_bytes)
+cl_lock_info_make(uint32_t epoch, uint32_t id, uint32_t site, uint32_t parent, const char *type,
+                  const char *name, uint32_t name_bytes)
 {
     uint32_t type_bytes = (uint32_t)strlen(type);
     cl_lock_info *info = malloc(sizeof *info + type_bytes + name_bytes);
@@ -131,7 +131,7 @@ cl_lock_info_make(uint32_t epoch, uint32_t id, uint32_t site, const char *type, 
     info->epoch = epoch;
     info->id = id;
     info->site = site;
-    info->parent = 0;
+    info->parent = parent;
     info->type_bytes = type_bytes;
     info->name_bytes = name_bytes;
     memcpy(info->text, type, type_bytes);

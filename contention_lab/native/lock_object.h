@@ -40,7 +40,8 @@ typedef struct cl_lock {
     _Atomic uint32_t waker_epoch;     /* the recording it belongs to */
     PyCodeObject *via;                /* the outermost library function that made it; pinned */
     PyObject *type_name;              /* of a Source: str, owned; else NULL */
-    struct cl_lock *same_as;          /* whose id and entry it shares; owned, else NULL */
+    struct cl_lock *whole;            /* what it is a part of; owned, else NULL */
+    int shares_entry;                 /* ... and whose id and entry it goes by */
     cl_lock_info *info;               /* guarded by cl_register_mutex */
     PyObject *weak_references;
 } cl_lock;
@@ -105,13 +106,17 @@ static cl_lock_info *
 cl_lock_register(void *object, uint32_t epoch)
 {
     cl_lock *lock = object;
-    if (lock->same_as != NULL) {
-        lock = lock->same_as;
+    if (lock->shares_entry) {
+        lock = lock->whole;
     }
-    if (lock->id == 0) {
+    if (lock == NULL || lock->id == 0) {
         return NULL;
     }
-    uint32_t site = 0, name_bytes = 0;
+    uint32_t site = 0, name_bytes = 0, parent = 0;
+    if (lock->whole != NULL) { /* a part has no parts: one level of recursion */
+        parent = lock->whole->id;
+        cl_lock_info_release(cl_lock_register(lock->whole, epoch));
+    }
     if (cl_session.level >= CL_LEVEL_COUNTERS && lock->site_code != NULL) {
         site = cl_frame_intern(lock->site_code, lock->site_lasti);
     }
@@ -126,7 +131,8 @@ cl_lock_register(void *object, uint32_t epoch)
     cl_lock_info *info = lock->info;
     if (info == NULL || info->epoch != epoch) {
         old = info;
-        info = cl_lock_info_make(epoch, lock->id, site, type, name == NULL ? "" : name, name_bytes);
+        info = cl_lock_info_make(epoch, lock->id, site, parent, type, name == NULL ? "" : name,
+                                 name_bytes);
         lock->info = info; /* owns the reference of cl_lock_info_make */
     }
     if (info != NULL) {

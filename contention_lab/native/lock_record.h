@@ -229,6 +229,15 @@ cl_coordination_stop(cl_thread *thread, uint32_t lock)
     }
 }
 
+/* Whether this thread is in a recorded wait for the thing that the lock is an inner part of: then taking
+ * the lock is a part of that wait, and no event of its own. */
+static int
+cl_is_inner(const cl_thread *thread, const cl_lock *lock)
+{
+    const struct cl_coordination *wait = &thread->coordination[thread->coordinating - 1];
+    return lock->whole != NULL && wait->lock == lock->whole->id && wait->end_ns == 0;
+}
+
 /* 1 acquired, 0 not, -1 an exception (only if CL_INTERRUPTIBLE). */
 static int
 cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
@@ -246,6 +255,9 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
     int detailed = cl_session.level >= CL_LEVEL_PROFILE;
     if (__builtin_expect(thread->coordinating != 0, 0)) {
         cl_coordination_stop(thread, lock->id);
+        if (cl_is_inner(thread, lock)) {
+            return cl_lock_try(lock) ? 1 : blocking ? cl_lock_block(lock, blocking, deadline) : 0;
+        }
     }
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
     /* Where holds are long and others wait, the holder's CPU time is taken, before it holds. */

@@ -186,7 +186,7 @@ cl_lock_dealloc(PyObject *object)
     Py_XDECREF((PyObject *)lock->site_code);
     Py_XDECREF(lock->name);
     Py_XDECREF(lock->type_name);
-    Py_XDECREF((PyObject *)lock->same_as);
+    Py_XDECREF((PyObject *)lock->whole);
     type->tp_free(object);
     Py_DECREF(type);
 }

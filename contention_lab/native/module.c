@@ -203,6 +203,8 @@ static PyMethodDef core_methods[] = {
     {"same_as", cl_same_as, METH_VARARGS,
      "same_as(lock, source)\n--\n\n"
      "A lock not used so far goes by the source's entry; with None it is not recorded."},
+    {"part_of", cl_part_of, METH_VARARGS,
+     "part_of(lock, source)\n--\n\nA lock not used so far is an inner part of what the source is for."},
     {"wait_end", (PyCFunction)(void (*)(void))cl_wait_end, METH_FASTCALL,
      "wait_end(lock, token, outcome, woken_by=lock)\n--\n\n"
      "That wait is over; woken_by: what wake() was called with."},

@@ -64,26 +64,43 @@ cl_wait_permit(PyObject *module, PyObject *args)
         lock == NULL ? 0 : cl_coordination_begin(lock, CL_CONTENTION, holder, holder_site, waiters));
 }
 
-/* same_as(lock, source): the lock goes by the source's entry; None: it is not recorded at all. */
+/* same_as(lock, source): the lock goes by the source's entry; None: it is not recorded at all.
+ * part_of(lock, source): it has an entry of its own, of which the source's is the parent. */
+static PyObject *
+cl_belongs(PyObject *args, int shares_entry)
+{
+    PyObject *object, *other;
+    if (!PyArg_ParseTuple(args, "OO", &object, &other)) {
+        return NULL;
+    }
+    cl_lock *lock = cl_as_ours(object);
+    cl_lock *whole = other == Py_None ? NULL : cl_as_ours(other);
+    if ((whole == NULL && !(shares_entry && other == Py_None)) || (whole != NULL && whole->whole != NULL)) {
+        PyErr_SetString(PyExc_TypeError, "a lock can belong to a Source or a whole lock of ours");
+        return NULL;
+    }
+    if (lock != NULL && lock != whole && (lock->whole == NULL || whole == NULL) && lock->info == NULL) {
+        Py_XSETREF(lock->whole, (cl_lock *)Py_XNewRef((PyObject *)whole));
+        lock->shares_entry = shares_entry;
+        if (shares_entry) {
+            lock->id = whole == NULL ? 0 : whole->id;
+        }
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 cl_same_as(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *object, *other;
-    if (!PyArg_ParseTuple(args, "OO:same_as", &object, &other)) {
-        return NULL;
-    }
-    cl_lock *lock = cl_as_ours(object);
-    cl_lock *source = other == Py_None ? NULL : cl_as_ours(other);
-    if (source == NULL && other != Py_None) {
-        PyErr_SetString(PyExc_TypeError, "same_as() takes a lock or Source of ours, or None");
-        return NULL;
-    }
-    if (lock != NULL && lock != source && lock->same_as == NULL && lock->info == NULL) {
-        lock->same_as = (cl_lock *)Py_XNewRef((PyObject *)source);
-        lock->id = source == NULL ? 0 : source->id;
-    }
-    Py_RETURN_NONE;
+    return cl_belongs(args, 1);
+}
+
+static PyObject *
+cl_part_of(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return cl_belongs(args, 0);
 }
 
 static PyObject *

@@ -154,7 +154,17 @@ def test_a_wait_for_a_permit_names_the_holder_and_what_it_was_doing(kind: str, p
     assert facts.count(kind, "acquires") == 2
     assert facts.count(kind, "contended") == 1
     assert facts.count(kind, "blocking_holds") == 1
-    assert not [lock for lock in facts.trace.locks.values() if lock.type.endswith("in Semaphore")]
+    assert facts.count(f"threading.Lock in {kind.split('.')[1]}", "contended") == 0
+
+
+def test_the_lock_inside_a_semaphore_is_a_part_of_it(path: Path) -> None:
+    with cl.record(path):
+        semaphore = threading.Semaphore()
+        with semaphore:
+            pass
+    locks = {lock.type: lock for lock in Facts(path).trace.locks.values()}
+    whole, part = locks["threading.Semaphore"], locks["threading.Lock in Semaphore"]
+    assert part.parent == whole.id
 
 
 def test_every_hold_of_a_semaphore_that_blocked_somebody_is_recorded(path: Path) -> None:
@@ -400,7 +410,9 @@ def test_tasks_that_wait_for_a_worker_are_parties_and_no_threads_time(path: Path
     assert facts.count(kind, "hold_ns") >= 120 * MS
     for field in ("wait_ns", "park_ns", "contended"):
         assert facts.count(kind, field) == 0
-    assert not facts.locks("threading.Semaphore in ThreadPoolExecutor")
+    kinds = [lock.type for lock in facts.trace.locks.values()]
+    assert "threading.Semaphore in ThreadPoolExecutor" not in kinds
+    assert len([name for name in kinds if name == "threading.Lock in ThreadPoolExecutor"]) <= 1
 
 
 def test_a_pool_of_many_tasks_takes_few_entries(path: Path) -> None:

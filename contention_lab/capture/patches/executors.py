@@ -26,8 +26,10 @@ class Executor(Beside):
 
     __slots__ = ("results", "workers")
 
-    def __init__(self, executor: "Any", type_name: str, name: str | None) -> None:
+    def __init__(self, executor: "Any", type_name: str) -> None:
         super().__init__(executor)
+        prefix = getattr(executor, "_thread_name_prefix", None)
+        name = None if prefix is None else str(prefix)
         self.results = _core.Source("concurrent.futures.Future", name)
         self.workers = _core.Source(type_name, name)
 

@@ -78,16 +78,17 @@ class Permits(Beside):
 
     def give(self, party: int, end_ns: int) -> None:
         """Note that `party` gave a permit back at `end_ns`; one that nobody took is none."""
-        while self.held:
-            permit = self.held[-1]
+        held = self.held
+        while held:
+            permit, is_own = held[-1], True
             if permit.party != party:
-                own = [other for other in self.held if other.party == party]
-                permit = own[-1] if own else self.held[0]
+                own = [other for other in held if other.party == party]
+                permit, is_own = (own[-1], True) if own else (held[0], False)
             try:
-                self.held.remove(permit)
+                held.remove(permit)
             except ValueError:  # another thread was faster
                 continue
-            _core.give(self.source, permit, end_ns, party, len(self.waits), permit.party != party)
+            _core.give(self.source, permit, end_ns, party, len(self.waits), not is_own)
             return
 
     def try_failed(self) -> None:

@@ -27,7 +27,7 @@ def _submitted(original: "Callable[..., Any]") -> "Callable[..., Any]":
     def submit(self: "Any", fn: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
         if not _core.active():
             return original(self, fn, *args, **kwargs)
-        submitting.executor = Executor.table.get(id(self)) or Executor(self, _TYPE, None)
+        submitting.executor = Executor.table.get(id(self)) or Executor(self, _TYPE)
         try:
             return original(self, fn, *args, **kwargs)
         finally:

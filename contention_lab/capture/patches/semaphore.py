@@ -1,6 +1,8 @@
 """`threading.Semaphore` and `BoundedSemaphore`.
 
-The condition and the lock inside are not recorded: one `acquire()` is one event.
+One `acquire()` is one event: waiting for the condition inside is not another one. The lock inside
+has an entry of its own, as a part of the semaphore; who waits for it waits for it, and not for a
+permit.
 """
 
 from contention_lab.capture.patches import condition, recording
@@ -38,12 +40,15 @@ class SemaphorePermits(ThreadPermits):
         self.silent = False
         self.condition = id(semaphore._cond)  # type: ignore[attr-defined]
         condition.inner[self.condition] = self.wait
-        _core.same_as(semaphore._cond._lock, None)  # type: ignore[attr-defined]
+        _core.part_of(semaphore._cond._lock, self.source)  # type: ignore[attr-defined]
 
-    def silence(self) -> None:
-        """Do not record it."""
-        self.silent = True
-        condition.inner[self.condition] = _nothing
+    @classmethod
+    def silence(cls, semaphore: "threading.Semaphore") -> None:
+        """Do not record a semaphore that has not been used yet, nor the lock inside."""
+        permits = cls.of(semaphore)
+        permits.silent = True
+        condition.inner[permits.condition] = _nothing
+        _core.same_as(semaphore._cond._lock, None)  # type: ignore[attr-defined]
 
     @staticmethod
     def gone(record: "Any") -> None:

@@ -54,13 +54,14 @@ def _acquired(
     async def acquire(self: "Any") -> bool:
         if not _core.active():
             return await original(self)
-        permits = LockPermits.of(self)
+        permits = LockPermits.table.get(id(self))
+        if permits is None or permits.number != recording.number:
+            permits = LockPermits.of(self)
         task = tasks.current()
         if task is not None and task.coordination is not None:
             task.coordination.stop(permits.source)
-        waiting = self._waiters or ()
         wait = None
-        if self._locked or any(not waiter.cancelled() for waiter in waiting):
+        if self._locked or (self._waiters and not all(w.cancelled() for w in self._waiters)):
             wait = permits.begin(task)
         try:
             taken = await original(self)
@@ -68,7 +69,10 @@ def _acquired(
             if wait is not None:
                 permits.failed(wait, error)
             raise
-        permits.taken(task, wait)
+        if wait is None:
+            permits.take(task, count=True)
+        else:
+            permits.taken(task, wait)
         return taken
 
     return acquire

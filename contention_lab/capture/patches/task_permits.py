@@ -48,12 +48,11 @@ class TaskPermits(Permits):
         self.waits.pop(id(wait), None)
         wait.failed(error)
 
-    def taken(self, task: "Task | None", wait: "Wait | None") -> None:
-        """Note that the task that runs has a permit, after a wait or without one."""
-        if wait is not None:
-            self.waits.pop(id(wait), None)
-            wait.record(_core.ACQUIRED, self.waker)
-        self.take(task, wait is None or wait.is_coordination)
+    def taken(self, task: "Task | None", wait: Wait) -> None:
+        """Note that the task that runs has a permit after a wait."""
+        self.waits.pop(id(wait), None)
+        wait.record(_core.ACQUIRED, self.waker)
+        self.take(task, count=wait.is_coordination)
 
     def note_waker(self) -> None:
         """Note that the task that runs is about to give somebody a permit that nobody had."""

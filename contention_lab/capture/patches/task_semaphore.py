@@ -57,11 +57,12 @@ def _acquired(
     async def acquire(self: "Any") -> bool:
         if not _core.active():
             return await original(self)
-        permits = TaskSemaphorePermits.of(self)
+        permits = TaskSemaphorePermits.table.get(id(self))
+        if permits is None or permits.number != recording.number:
+            permits = TaskSemaphorePermits.of(self)
         task = tasks.current()
-        waiting = self._waiters or ()
         wait = None
-        if self._value <= 0 or any(not waiter.cancelled() for waiter in waiting):
+        if self._value <= 0 or (self._waiters and not all(w.cancelled() for w in self._waiters)):
             wait = permits.begin(task)
         try:
             taken = await original(self)
@@ -69,7 +70,10 @@ def _acquired(
             if wait is not None:
                 permits.failed(wait, error)
             raise
-        permits.taken(task, wait)
+        if wait is None:
+            permits.take(task, count=True)
+        else:
+            permits.taken(task, wait)
         return taken
 
     return acquire

@@ -68,16 +68,16 @@ class Task(Beside):
         return _core.TIMED_OUT if self.is_late else _core.CANCELLED
 
     def stack(self) -> int:
-        """Return the id of the stack of what it awaits; 0 if it is gone."""
+        """Return the id of the stack of what it awaits; 0 if that cannot be told."""
         places = []
         task = self()
-        coroutine = None if task is None else task.get_coro()
-        while coroutine is not None:
-            frame = getattr(coroutine, "cr_frame", None)
-            if frame is None:
-                break
-            places.append((frame.f_code, frame.f_lasti))
-            coroutine = coroutine.cr_await
+        try:
+            coroutine = None if task is None else task.get_coro()
+            while coroutine is not None and (frame := getattr(coroutine, "cr_frame", None)):
+                places.append((frame.f_code, frame.f_lasti))
+                coroutine = coroutine.cr_await
+        except Exception:  # somebody's own kind of task
+            return 0
         return _core.intern_stack(places[::-1])
 
 
@@ -85,8 +85,9 @@ def current() -> "Task | None":
     """Return the task that runs, None outside of one."""
     if _running_loop is None or _current_task is None:
         _find()
-    loop = _running_loop()  # type: ignore[misc]
-    task = None if loop is None else _current_task(loop)  # type: ignore[misc]
+        return current()
+    loop = _running_loop()
+    task = None if loop is None else _current_task(loop)
     if task is None:
         return None
     if adopted:
@@ -109,6 +110,9 @@ def _find() -> None:
 
 
 def _name(task: "Any") -> str:
-    name = task.get_name()
-    coroutine = getattr(task.get_coro(), "__qualname__", "")
+    try:
+        name = str(task.get_name())
+        coroutine = getattr(task.get_coro(), "__qualname__", "")
+    except Exception:  # somebody's own kind of task
+        return type(task).__qualname__
     return f"{name} {coroutine}" if coroutine and name.startswith("Task-") else name

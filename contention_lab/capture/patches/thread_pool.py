@@ -68,13 +68,12 @@ def install(undo: "Undo", module: "ModuleType") -> None:
 
 def _executor(pool: "Any") -> Executor:
     known = Executor.table.get(id(pool))
-    name = getattr(pool, "_thread_name_prefix", None)
-    return known or Executor(pool, "concurrent.futures.ThreadPoolExecutor", name)
+    return known or Executor(pool, "concurrent.futures.ThreadPoolExecutor")
 
 
 def _note(pool: "Any") -> None:
     _executor(pool)
-    SemaphorePermits.of(pool._idle_semaphore).silence()
+    SemaphorePermits.silence(pool._idle_semaphore)
 
 
 def _made(original: "Callable[..., None]") -> "Callable[..., None]":

@@ -10,7 +10,7 @@ from contention_lab.analysis.flame import FlameNode, flame
 from contention_lab.analysis.lock_table import LockRow, lock_table
 from contention_lab.analysis.parties import GIL
 from contention_lab.analysis.sites import is_user_code, user_frame
-from contention_lab.analysis.thread_time import ThreadTime, thread_time
+from contention_lab.analysis.thread_time import ThreadTime, thread_time, working
 
 __all__ = [
     "GIL",
@@ -28,4 +28,5 @@ __all__ = [
     "lock_table",
     "thread_time",
     "user_frame",
+    "working",
 ]

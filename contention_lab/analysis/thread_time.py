@@ -10,7 +10,7 @@ others leave: none is negative, and together they are at most the wall time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from contention_lab.analysis.intervals import coordination_waits, lock_waits
 from contention_lab.trace import Outcome, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -64,6 +64,18 @@ class ThreadTime:
         """The rest: off the CPU for reasons not seen here (preempted, input and output, GIL)."""
         known = self.run_s + self.spin_s + self.park_s + self.gil_s + self.coordination_s
         return max(0.0, self.wall_s - known)
+
+
+ONLY_WAITS: Final = 0.95
+"""Share of its time from which a thread that waits for others does nothing else."""
+
+
+def working(times: Iterable[ThreadTime]) -> tuple[ThreadTime, ...]:
+    """Leave out the threads that only waited for others to finish, as a main thread in `join`.
+
+    They take no part in the work that a sum over threads is about.
+    """
+    return tuple(time for time in times if time.coordination_s < ONLY_WAITS * time.wall_s)
 
 
 def thread_time(trace: Trace) -> tuple[ThreadTime, ...]:

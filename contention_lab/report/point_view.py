@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.analysis import blame, block_matrix, flame, lock_table, thread_time
+from contention_lab.analysis import blame, block_matrix, flame, lock_table, thread_time, working
 from contention_lab.report.block_table import BlockTable, block_table
 from contention_lab.report.call_tree import CallTree, call_tree
 from contention_lab.report.lock_lines import LockLines, lock_lines
@@ -122,7 +122,11 @@ class PointView:
 
 
 def point_view(key: str, label: str, group: str, threads: int | None, trace: Trace) -> PointView:
-    """Compute everything the page shows of a trace."""
+    """Compute everything the page shows of a trace.
+
+    Bars are of the threads that work: one that only waits for the others, as a main thread does in
+    `join`, would make every share of a sweep look smaller.
+    """
     divided = blame(trace)
     flames = {kind.key: flame(trace, kind.key, divided) for kind in FLAME_KINDS}
     return PointView(
@@ -134,6 +138,6 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         {view: call_tree(root, view) for view, root in flames.items()},
         lock_lines(lock_table(trace)),
         block_table(block_matrix(trace, divided)),
-        thread_bars(thread_time(trace)),
+        thread_bars(working(thread_time(trace))),
         recorder_facts(trace),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contention_lab.analysis import LockRow, lock_table, thread_time
+from contention_lab.analysis import LockRow, lock_table, thread_time, working
 from contention_lab.trace import Trace, load
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def read_traced_run(path: Path) -> TracedRun:
         The file is no trace.
     """
     trace = load(path)
-    times = thread_time(trace)
+    times = working(thread_time(trace))
     return TracedRun(
         trace,
         {

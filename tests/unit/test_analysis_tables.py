@@ -9,7 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contention_lab.analysis import GIL, LockRow, blame, block_matrix, lock_table, thread_time
+from contention_lab.analysis import (
+    GIL,
+    LockRow,
+    blame,
+    block_matrix,
+    lock_table,
+    thread_time,
+    working,
+)
 from contention_lab.trace import (
     HoldFlag,
     Outcome,
@@ -349,3 +357,15 @@ def test_rows_agree_with_a_count_by_hand(trace: Trace) -> None:
         if lengths:
             assert row.wait_max_s == max(0, lengths[-1]) / 1e9
             assert row.wait_p50_s == max(0, lengths[(len(lengths) + 1) // 2 - 1]) / 1e9
+
+
+def test_a_thread_that_only_waits_for_others_does_not_count_as_working() -> None:
+    builder = TraceBuilder(duration_ns=100)
+    joined = builder.add_lock("Thread.join")
+    main = builder.add_thread("main", cpu_ns=1)
+    worker = builder.add_thread("worker", cpu_ns=90)
+    builder.add_wait(joined, main, 1, 99, kind=WaitKind.COORDINATION)
+    times = thread_time(parse(builder.bytes()))
+
+    assert [time.thread.id for time in times] == [main, worker]
+    assert [time.thread.id for time in working(times)] == [worker]

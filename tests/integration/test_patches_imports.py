@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from recorded_facts import Facts, ms, run_threads
@@ -149,6 +149,37 @@ def test_a_module_imported_while_recording_gets_our_lock_and_gives_it_back(
     assert module.Lock is original
     assert threading.Lock is original
     assert Facts(tmp_path / "run.clt").count("threading.Lock", "acquires") >= 1
+
+
+def test_names_that_modules_had_before_are_ours_while_recording(
+    tmp_path: Path, modules: Callable[..., None]
+) -> None:
+    modules(
+        probe_early="""
+            import _thread
+            from _thread import allocate_lock, allocate, RLock as Again
+            from threading import Lock
+            from queue import SimpleQueue
+            KIND = type(Lock())
+        """
+    )
+    module: Any = importlib.import_module("probe_early")
+    without = dict(vars(module))
+    path = tmp_path / "run.clt"
+    with cl.record(path):
+        assert threading.Lock is module.Lock
+        makers = (module.allocate_lock, module.allocate, module.Lock, module._thread.allocate_lock)
+        for make in makers:
+            with make() as taken:
+                assert taken
+        assert isinstance(module.Lock(), module.KIND)
+        assert isinstance(module.SimpleQueue(), without["SimpleQueue"])
+        with module.Again():
+            pass
+    facts = Facts(path)
+    assert facts.count("threading.Lock", "acquires") == len(makers)
+    assert facts.count("threading.RLock", "acquires") == 1
+    assert {name for name in without if vars(module)[name] is not without[name]} == set()
 
 
 def test_nothing_is_imported_that_the_program_does_not_import(tmp_path: Path) -> None:

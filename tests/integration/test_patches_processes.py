@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -201,3 +202,12 @@ def test_a_pool_works_on_while_it_is_recorded(path: Path, fork: Any) -> None:
     with cl.record(path), fork.Pool(2) as pool:
         assert pool.map(abs, range(-10, 0)) == list(range(10, 0, -1))
     assert cl.load(path).complete
+
+
+def test_results_of_a_process_pool_are_waited_for(path: Path, fork: Any) -> None:
+    with cl.record(path), ProcessPoolExecutor(1, mp_context=fork) as pool:
+        pool.submit(time.sleep, 0.05).result()
+    facts = Facts(path)
+    (found,) = facts.coordination("concurrent.futures.Future")
+    assert "result" in facts.functions(found["stack"])
+    assert facts.name(found["thread"]) == "MainThread"

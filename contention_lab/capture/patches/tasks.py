@@ -112,7 +112,7 @@ def _find() -> None:
 def _name(task: "Any") -> str:
     try:
         name = str(task.get_name())
-        coroutine = getattr(task.get_coro(), "__qualname__", "")
+        coroutine = getattr(task.get_coro(), "__qualname__", "").rpartition("<locals>.")[2]
     except Exception:  # somebody's own kind of task
         return type(task).__qualname__
     return f"{name} {coroutine}" if coroutine and name.startswith("Task-") else name

@@ -153,4 +153,5 @@ def _name(item: "Any") -> str:
     fields = vars(item)
     function = fields["fn"] if "fn" in fields else fields["task"][0]
     inner = getattr(function, "__func__", function) if type(function) is _METHOD else function
-    return inner.__qualname__ if type(inner) is _FUNCTION else type(function).__qualname__
+    named = inner if type(inner) is _FUNCTION else type(function)
+    return named.__qualname__.rpartition("<locals>.")[2]

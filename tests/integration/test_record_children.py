@@ -224,7 +224,7 @@ def test_without_the_option_children_are_left_alone(tmp_path: Path) -> None:
         """
         import multiprocessing, os, subprocess, sys
         show = "import os, sys; print([k for k in os.environ if 'CONTENTION' in k], "
-        show += "[m for m in sys.modules if 'contention' in m])"
+        show += "[m for m in sys.modules if m.startswith('contention')])"
         for env in (None, {"A": "1"}):
             print(subprocess.run([sys.executable, "-c", show], env=env, capture_output=True).stdout)
         child = os.fork()

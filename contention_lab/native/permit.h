@@ -10,7 +10,7 @@ typedef struct {
     PyObject_HEAD
     uint64_t start_ns;
     unsigned int party, site;
-    char blocked;
+    int blocked; /* somebody was already waiting */
     PyObject *task; /* owned; None for a thread */
 } cl_permit;
 
@@ -34,7 +34,8 @@ cl_recording_thread(void)
 }
 
 /* take(source, party, site, task, blocked, count): a permit that `party` (0: this thread) has from now on,
- * taken at `site` (0: here). count: it is an acquire that no wait has counted. */
+ * taken at `site` (0: here). blocked: somebody goes on waiting. count: it is an acquire that no wait has
+ * counted. */
 static PyObject *
 cl_permit_take(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -115,7 +116,7 @@ static PyMemberDef cl_permit_members[] = {
     {"party", T_UINT, offsetof(cl_permit, party), READONLY, "Whose it is: a thread or a task."},
     {"site", T_UINT, offsetof(cl_permit, site), READONLY, "The frame that took it."},
     {"task", T_OBJECT, offsetof(cl_permit, task), READONLY, "The task, None for a thread."},
-    {"blocked", T_BOOL, offsetof(cl_permit, blocked), 0, "Somebody waited while it was out."},
+    {"start_ns", T_ULONGLONG, offsetof(cl_permit, start_ns), READONLY, "Since when; 0: not recorded."},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -31,11 +31,13 @@ class Permits(Beside):
         The permits that are out, in the order they were taken.
     waits
         Who waits for one: what his wait began with.
+    blocked_ns
+        When somebody last began to wait: until then, all permits that were out made him wait.
     number
         The recording that the rest belongs to.
     """
 
-    __slots__ = ("_last_try_ns", "held", "number", "source", "waits")
+    __slots__ = ("_last_try_ns", "blocked_ns", "held", "number", "source", "waits")
 
     def __init__(
         self, thing: object, type_name: str, name: str | None = None, *, late: bool = False
@@ -49,6 +51,7 @@ class Permits(Beside):
         self.number = recording.number
         self.held: list[_core.Permit] = []
         self.waits: dict[Any, Any] = {}
+        self.blocked_ns = 0
         self._last_try_ns = 0
 
     def take(self, task: "Task | None", count: bool) -> None:
@@ -66,15 +69,10 @@ class Permits(Beside):
 
     def others(self, party: int) -> "_core.Permit | None":
         """Return the oldest permit that is not `party`'s."""
-        for permit in [*self.held]:
+        for permit in self.held:
             if permit.party != party:
                 return permit
         return None
-
-    def block(self) -> None:
-        """Note that all permits that are out make somebody wait."""
-        for permit in [*self.held]:
-            permit.blocked = True
 
     def give(self, party: int, end_ns: int) -> None:
         """Note that `party` gave a permit back at `end_ns`; one that nobody took is none."""
@@ -88,7 +86,8 @@ class Permits(Beside):
                 held.remove(permit)
             except ValueError:  # another thread was faster
                 continue
-            _core.give(self.source, permit, end_ns, party, len(self.waits), not is_own)
+            waiters = len(self.waits) or (permit.start_ns <= self.blocked_ns)
+            _core.give(self.source, permit, end_ns, party, waiters, not is_own)
             return
 
     def try_failed(self) -> None:

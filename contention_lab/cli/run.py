@@ -118,6 +118,8 @@ def _say_evidence(result: Mapping[str, Any]) -> None:
         row = "".join(f"{'-':>9}" if cell is None else f"{cell:>7.3g} s" for cell in cells)
         click.echo(f"{variant:<{width}}{row}", err=True)
     click.echo(err=True)
+    for warning in result["machine"]["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
     for seen in result["observed"]:
         if seen["as_expected"] is False:
             click.echo(
@@ -125,8 +127,6 @@ def _say_evidence(result: Mapping[str, Any]) -> None:
                 f"expects `{seen['expected_shape']}`",
                 err=True,
             )
-    for warning in result["machine"]["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
     for line in result["missing"]:
         click.echo(f"missing: {line}", err=True)
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCALES_AT: Final = 1 / 1.3
-"""With the most threads the batch takes at most this share of the time with the fewest: scales."""
+SCALES_FROM: Final = 1.6
+"""With its best thread count the batch is at least so many times as fast as with the fewest:
+it scales. A lock around two thirds of the work allows 1.5 on any number of cores, two cores 2."""
 RETROGRADE_FROM: Final = 1.5
-"""It takes at least so many times as long: retrograde. In between it is flat."""
+"""With the most threads it takes at least so many times as long: retrograde, whatever its best."""
 
 
 def observed_shape(seconds: Mapping[int, float]) -> str | None:
@@ -27,7 +28,7 @@ def observed_shape(seconds: Mapping[int, float]) -> str | None:
     """
     if len(seconds) < 2:
         return None
-    ratio = seconds[max(seconds)] / seconds[min(seconds)]
-    if ratio >= RETROGRADE_FROM:
+    first_s = seconds[min(seconds)]
+    if seconds[max(seconds)] / first_s >= RETROGRADE_FROM:
         return "retrograde"
-    return "scales" if ratio <= SCALES_AT else "flat"
+    return "scales" if first_s / min(seconds.values()) >= SCALES_FROM else "flat"

@@ -12,6 +12,7 @@ PROTOTYPE = {
     "global mutex": ({1: 0.55, 2: 0.42, 4: 0.44, 8: 0.50, 16: 0.55, 32: 0.56}, "flat"),
     "narrow lock": ({1: 0.54, 2: 0.29, 4: 0.30, 8: 0.32, 16: 0.36, 32: 0.38}, "scales"),
     "one server per thread": ({1: 0.55, 2: 0.29, 4: 0.29, 8: 0.33, 32: 0.40}, "scales"),
+    "two thirds serial": ({n: 0.4 + 0.2 / min(n, 64) for n in (1, 2, 64)}, "flat"),
     "the first report": ({1: 492, 2: 526, 4: 640, 8: 916, 16: 1758, 32: 3287}, "retrograde"),
 }
 

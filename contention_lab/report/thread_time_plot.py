@@ -30,6 +30,8 @@ BAR: Final = 0.78
 """Thickness of a bar, as a share of the room it has."""
 SOMETIMES: Final = {"coordination", "other"}
 """States that are left out where no bar has any."""
+LONGEST_LABEL: Final = 26
+"""Characters of a label beside a bar; more would leave no room for the bar on a phone."""
 _CHARACTER_PX: Final = 6.9
 
 
@@ -98,7 +100,7 @@ def rows_plot(bars: Sequence[Bar], identifier: str, width: int, css: str) -> Mar
     """Lying bars, the label before and the sum behind each: a bar per variant or thread."""
     row, top, bottom = 30, 6, 26
     height = top + bottom + row * len(bars)
-    labels = [visible(bar.label, 26) for bar in bars]
+    labels = [_short(bar.label) for bar in bars]
     left = 12 + max(len(label) for label in labels) * _CHARACTER_PX
     right = 66
     with drawing(identifier):
@@ -128,6 +130,14 @@ def rows_plot(bars: Sequence[Bar], identifier: str, width: int, css: str) -> Mar
         _calm(axes)
         axes.tick_params(axis="y", labelcolor=paint("ink"))
         return themed_svg(figure, identifier, "Thread time by state", _in_words(bars), css)
+
+
+def _short(label: str) -> str:
+    """A label of at most 26 characters; a longer one keeps its two ends."""
+    label = visible(label)
+    return (
+        label if len(label) <= LONGEST_LABEL else f"{label[:15]}…{label[-(LONGEST_LABEL - 16) :]}"
+    )
 
 
 def _stack(axes: Axes, bars: Sequence[Bar], labelled_share: float, *, upright: bool) -> None:

@@ -78,8 +78,11 @@ def working(times: Iterable[ThreadTime]) -> tuple[ThreadTime, ...]:
     return tuple(time for time in times if time.coordination_s < ONLY_WAITS * time.wall_s)
 
 
-def thread_time(trace: Trace) -> tuple[ThreadTime, ...]:
-    """Return the time of every thread, in the order of their ids."""
+def thread_time(trace: Trace, *, tasks: bool = False) -> tuple[ThreadTime, ...]:
+    """Return the time of every thread, in the order of their ids.
+
+    Tasks are left out unless asked for: they run on threads, and their time is the threads'.
+    """
     counters = trace.counters
     spin, spin_cpu, park, gil = (
         _by_thread(counters["thread"], counters[name])
@@ -92,7 +95,8 @@ def thread_time(trace: Trace) -> tuple[ThreadTime, ...]:
     open_ns = _by_thread(still.thread, still.length_ns)
     coordination_ns = _by_thread(coordination.thread, coordination.length_ns)
     times = []
-    for thread in sorted(trace.threads.values(), key=lambda thread: thread.id):
+    threads = (thread for thread in trace.threads.values() if tasks or not thread.is_task)
+    for thread in sorted(threads, key=lambda thread: thread.id):
         end_ns = thread.end_ns or max(trace.duration_ns, thread.start_ns)
         wall_s = left_s = max(0, end_ns - thread.start_ns) / 1e9
         cpu_s = min(thread.cpu_ns / 1e9, wall_s)

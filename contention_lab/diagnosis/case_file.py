@@ -52,7 +52,7 @@ class CaseFile:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.rows: tuple[LockRow, ...] = lock_table(trace)
-        self.times: tuple[ThreadTime, ...] = thread_time(trace)
+        self.times: tuple[ThreadTime, ...] = thread_time(trace, tasks=True)
         self.program = _program(trace, self.rows, self.times)
         self._waits = lock_waits(trace)
         self._holds = hold_spans(trace)

@@ -34,6 +34,7 @@ from contention_lab.trace.tables import (
     MAIN_THREAD,
     NOT_FROM_PYTHON,
     STACK,
+    TASK,
     THREAD,
 )
 from contention_lab.trace.totals import totals
@@ -154,12 +155,13 @@ class TraceBuilder:
         cpu_ns: int = 0,
         is_main: bool = False,
         from_python: bool = True,
+        is_task: bool = False,
         native_id: int | None = None,
         ident: int | None = None,
     ) -> int:
         """Return the id of a new thread; `end_ns` 0 says that it runs to the end."""
         number = len(self._threads) + 1
-        flags = MAIN_THREAD * is_main | NOT_FROM_PYTHON * (not from_python)
+        flags = MAIN_THREAD * is_main | NOT_FROM_PYTHON * (not from_python) | TASK * is_task
         text = _encoded(name)
         self._threads[number] = (
             THREAD.pack(

@@ -125,6 +125,8 @@ class Thread:
         It is the main thread.
     from_python
         It was made by Python (`threading`), not by native code.
+    is_task
+        Not a thread but an asyncio task, which holds and waits like one.
     """
 
     id: int
@@ -136,6 +138,7 @@ class Thread:
     cpu_ns: int
     is_main: bool
     from_python: bool
+    is_task: bool = False
 
     @property
     def label(self) -> str:

@@ -29,6 +29,7 @@ THREAD: Final = struct.Struct("<IIQQQQII")
 DEPTH_MASK: Final = 0x7FFF_FFFF
 MAIN_THREAD: Final = 1
 NOT_FROM_PYTHON: Final = 2
+TASK: Final = 4
 
 
 class MalformedError(Exception):
@@ -122,6 +123,7 @@ class Tables:
                 cpu_ns=cpu_ns,
                 is_main=bool(flags & MAIN_THREAD),
                 from_python=not flags & NOT_FROM_PYTHON,
+                is_task=bool(flags & TASK),
             )
 
     def frames(self) -> dict[int, Frame]:

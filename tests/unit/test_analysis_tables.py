@@ -369,3 +369,11 @@ def test_a_thread_that_only_waits_for_others_does_not_count_as_working() -> None
 
     assert [time.thread.id for time in times] == [main, worker]
     assert [time.thread.id for time in working(times)] == [worker]
+
+
+def test_tasks_have_no_thread_time_of_their_own() -> None:
+    builder = TraceBuilder(duration_ns=100)
+    loop = builder.add_thread("MainThread", cpu_ns=90)
+    builder.add_thread("Task-1", is_task=True)
+
+    assert [time.thread.id for time in thread_time(parse(builder.bytes()))] == [loop]

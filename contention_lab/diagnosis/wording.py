@@ -29,7 +29,7 @@ def number(value: float) -> str:
 
 def percent(share: float) -> str:
     """Write a share of 1 in percent: `93 %`, `0.4 %`."""
-    value = 100.0 * share
+    value = round(100.0 * share, 9)  # sums of floats end a little above or below a half
     return f"{value:.0f} %" if value >= 9.5 or not value else f"{number(value)} %"
 
 

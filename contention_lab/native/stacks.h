@@ -20,14 +20,14 @@
 typedef struct {
     PyCodeObject *code;
     uint32_t first_line, qualname_bytes, filename_bytes;
-    int library; /* whose code: CL_USER or another, see library.h */
+    int whose; /* code it is: CL_USER or another, see library.h */
     char *text; /* qualname, then filename; UTF-8, not terminated */
 } cl_code_item;
 
 typedef struct {
     PyCodeObject *code;
     uint32_t code_id, lasti, line;
-    int library;
+    int whose;
 } cl_frame_item;
 
 typedef struct {
@@ -40,7 +40,7 @@ typedef struct {
     PyCodeObject *code;
     int lasti;
     uint32_t id;
-    int library;
+    int whose;
 } cl_frame_cache_entry;
 
 static cl_table cl_codes = {.item_bytes = sizeof(cl_code_item)};
@@ -158,7 +158,7 @@ cl_code_intern(PyCodeObject *code)
     key.qualname_bytes = qualname_bytes;
     key.filename_bytes = filename_bytes;
     key.text = text;
-    key.library = cl_file_owner(text + qualname_bytes, filename_bytes);
+    key.whose = cl_file_owner(text + qualname_bytes, filename_bytes);
     Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
     int inserted = 0;
     pthread_mutex_lock(&cl_intern_mutex);
@@ -188,7 +188,7 @@ cl_frame_intern(PyCodeObject *code, int lasti)
     if (key.code_id == 0) {
         return 0;
     }
-    key.library = ((const cl_code_item *)cl_table_item(&cl_codes, key.code_id))->library;
+    key.whose = ((const cl_code_item *)cl_table_item(&cl_codes, key.code_id))->whose;
     int line = PyCode_Addr2Line(code, (int)key.lasti);
     key.line = (uint32_t)(line > 0 ? line : (int)code->co_firstlineno);
     pthread_mutex_lock(&cl_intern_mutex);
@@ -201,7 +201,7 @@ cl_frame_intern(PyCodeObject *code, int lasti)
 }
 
 static inline uint32_t
-cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti, int *library)
+cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti, int *whose)
 {
     uintptr_t key = ((uintptr_t)code >> 5) + (uintptr_t)lasti / 2 * 7;
     cl_frame_cache_entry *entry = &cache[key % CL_FRAME_CACHE];
@@ -215,9 +215,9 @@ cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti, int 
         entry->code = code;
         entry->lasti = lasti;
         entry->id = id;
-        entry->library = ((const cl_frame_item *)cl_table_item(&cl_frames, id))->library;
+        entry->whose = ((const cl_frame_item *)cl_table_item(&cl_frames, id))->whose;
     }
-    *library = entry->library;
+    *whose = entry->whose;
     return entry->id;
 }
 
@@ -229,13 +229,13 @@ cl_site_capture(cl_frame_cache_entry *cache)
     cl_position position;
     uint32_t first = 0;
     while (cl_cursor_next(&cursor, &position)) {
-        int library = 0;
-        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
-        if (!library) {
+        int whose = 0;
+        uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &whose);
+        if (!whose) {
             cl_cursor_end(&cursor);
             return id;
         }
-        first = first != 0 || library == CL_HIDDEN ? first : id;
+        first = first != 0 || whose == CL_HIDDEN ? first : id;
     }
     cl_cursor_end(&cursor);
     return first;
@@ -265,9 +265,9 @@ cl_stack_add(cl_stack_builder *builder, cl_frame_cache_entry *cache, cl_position
         builder->truncated = CL_STACK_TRUNCATED;
         return 0;
     }
-    int library = CL_USER;
-    uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &library);
-    if (library != CL_HIDDEN) {
+    int whose = CL_USER;
+    uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &whose);
+    if (whose != CL_HIDDEN) {
         builder->frames[builder->depth++] = id;
         builder->hash = (builder->hash ^ id) * 0x100000001B3u;
         builder->hash ^= builder->hash >> 29;
@@ -330,7 +330,7 @@ static int
 cl_code_owner(PyCodeObject *code)
 {
     uint32_t id = cl_code_intern(code);
-    return id == 0 ? CL_USER : ((const cl_code_item *)cl_table_item(&cl_codes, id))->library;
+    return id == 0 ? CL_USER : ((const cl_code_item *)cl_table_item(&cl_codes, id))->whose;
 }
 
 /* This thread's whole stack. */

@@ -242,8 +242,11 @@ def test_what_was_recorded_before_a_deadly_signal_can_be_read(
     trace = cl.load(tmp_path / "program.clt")
     assert not trace.complete
     assert len(trace.waits) > 50
-    # an editable install has modules of its own loaded before anything can be recorded
-    assert all(entry["why"] and entry["count"] for entry in trace.meta["not_seen"])
+    # An editable install loads modules of its own before anything can be recorded; else nothing is
+    # left out.
+    editable = any(name.startswith("__editable__") for name in sys.modules)
+    unseen = {(entry["what"], entry["why"][:25]) for entry in trace.meta["not_seen"]}
+    assert unseen <= ({("threading.RLock", "made before the recording")} if editable else set())
 
 
 def test_threads_that_the_end_stops_leave_a_complete_trace(tmp_path: Path) -> None:

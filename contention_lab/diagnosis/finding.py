@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 HEALTHY = "healthy"
+IDLE_WAIT = "idle-wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Party:
 class AccusedLock:
     """The lock of a finding: all locks of one kind and name that were made at one place.
 
+    Two are the same lock whatever their number of instances.
+
     Attributes
     ----------
     name
@@ -67,7 +70,7 @@ class AccusedLock:
     name: str
     type: str
     site: Frame | None
-    instances: int
+    instances: int = field(compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -126,6 +129,8 @@ class Finding:
         The figures it rests on; names carry units.
     remedies
         What to do, the most promising first.
+    acquits
+        Locks that were waited for, but of which it says that something else is at fault.
     """
 
     kind: str
@@ -136,6 +141,7 @@ class Finding:
     culprits: tuple[Party, ...]
     evidence: Mapping[str, float | int | None]
     remedies: tuple[Remedy, ...]
+    acquits: tuple[AccusedLock, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -15,13 +15,16 @@ from contention_lab.diagnosis.thresholds import (
 from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent, place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
 
 KIND: Final = "serialised-by-lock"
 
 
-def find(case: LockCase) -> Finding | None:
-    """Return the finding if it is true of a lock.
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each lock it is true of.
 
     It is true if the threads that use the lock spend a tenth of their time or more waiting for it
     while code of another thread holds it. Two kinds of waiting do not count, since no work done
@@ -32,6 +35,11 @@ def find(case: LockCase) -> Finding | None:
     the cores would wait for a CPU if they did not wait for the lock. What a collapse of spinning
     explains (see `spin_collapse`) is taken off, since parking would remove it.
     """
+    return (finding for case in file.cases if (finding := of_lock(case)))
+
+
+def of_lock(case: LockCase) -> Finding | None:
+    """Return the finding if it is true of a lock."""
     if case.total("wait_s") < LEAST_WAIT_S or case.blamed_wait_share < LEAST_WAIT_SHARE:
         return None
     severity = min(case.blamed_wait_share, case.idle_share, LARGEST_SEVERITY)

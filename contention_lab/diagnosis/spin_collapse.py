@@ -16,13 +16,16 @@ from contention_lab.diagnosis.thresholds import (
 from contention_lab.diagnosis.wording import duration, lock_and_origin, number, percent, place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
 
 KIND: Final = "spin-collapse"
 
 
-def find(case: LockCase) -> Finding | None:
-    """Return the finding if it is true of a lock.
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each lock it is true of.
 
     It is true if all of these are:
 
@@ -39,6 +42,11 @@ def find(case: LockCase) -> Finding | None:
 
     Severity is the share of the wall time by which holds lasted longer than usual.
     """
+    return (finding for case in file.cases if (finding := of_lock(case)))
+
+
+def of_lock(case: LockCase) -> Finding | None:
+    """Return the finding if it is true of a lock."""
     share = stretched_share(case)
     if share <= 0.0:
         return None

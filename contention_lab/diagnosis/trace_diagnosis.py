@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from contention_lab.diagnosis import healthy
 from contention_lab.diagnosis.case_file import CaseFile
-from contention_lab.diagnosis.finding import HEALTHY, Diagnosis
-from contention_lab.diagnosis.registry import LOCK_FINDINGS
+from contention_lab.diagnosis.finding import Diagnosis
+from contention_lab.diagnosis.ranking import ranked, verdict
+from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
 
 if TYPE_CHECKING:
     from contention_lab.trace import Trace
@@ -27,12 +28,13 @@ def diagnose(trace: Trace) -> Diagnosis:
         The same for the same trace.
     """
     file = CaseFile(trace)
-    found = [finding for case in file.cases for find in LOCK_FINDINGS if (finding := find(case))]
-    found.sort(key=lambda finding: -finding.severity)
+    findings = ranked([one for find in FINDINGS for one in find(file)], together=TOGETHER)
+    kind = verdict(findings)
+    first = next((finding for finding in findings if finding.kind == kind), None)
     return Diagnosis(
-        verdict=found[0].kind if found else HEALTHY,
-        summary=found[0].summary if found else healthy.summary(file),
-        findings=tuple(found),
+        verdict=kind,
+        summary=first.summary if first else healthy.summary(file),
+        findings=findings,
         totals=totals(file),
         python=_mapping(trace.meta.get("python")),
         machine=_mapping(trace.meta.get("machine")),

@@ -9,6 +9,7 @@ from contention_lab.analysis.block_matrix import BlockMatrix, block_matrix
 from contention_lab.analysis.flame import FlameNode, flame
 from contention_lab.analysis.lock_table import LockRow, lock_table
 from contention_lab.analysis.parties import GIL
+from contention_lab.analysis.selection import by_site, selected
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.analysis.thread_time import ThreadTime, thread_time, working
 
@@ -23,9 +24,11 @@ __all__ = [
     "ThreadTime",
     "blame",
     "block_matrix",
+    "by_site",
     "flame",
     "is_user_code",
     "lock_table",
+    "selected",
     "thread_time",
     "user_frame",
     "working",

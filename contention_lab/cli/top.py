@@ -1,57 +1,172 @@
 """Print the locks of a trace, the most waited for first.
 
 Waiting is the sum over all threads; the wait for the GIL after a lock was acquired is not in it.
+Locks of one name that were made at one place are one row; `--instances` tells them apart.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from contention_lab.cli.failure import reported, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from contention_lab.analysis import LockRow
 
-_COLUMNS = ("wait", "spin", "park", "GIL", "p99", "max", "held", "used", "acquires", "contended")
+_COLUMNS: Final = {
+    "wait": "wait_s",
+    "spin": "spin_s",
+    "park": "park_s",
+    "GIL": "gil_s",
+    "p99": "wait_p99_s",
+    "max": "wait_max_s",
+    "held": "hold_s",
+    "used": "utilisation",
+    "acquires": "acquires",
+    "contended": "contended",
+    "failed": "failed_tries",
+    "threads": "threads",
+}
+"""Columns by what they show of a `LockRow`."""
+
+_TEXTS: Final = ("lock", "type", "made")
+_SORTABLE: Final = {name.lower(): name for name in (*_TEXTS, "locks", *_COLUMNS)}
 
 
 @click.command(name="top", help=__doc__)
 @click.argument("path", metavar="FILE.clt", type=click.Path(path_type=Path))
-@click.option("-n", "--rows", type=click.IntRange(1), default=20, show_default=True)
-def command(path: Path, rows: int) -> None:
+@click.option("-n", "--rows", type=click.IntRange(1), help="How many.  [default: 20; with -x all]")
+@click.option(
+    "-s",
+    "--sort",
+    "column",
+    type=click.Choice([*_SORTABLE], case_sensitive=False),
+    default="wait",
+    show_default=True,
+    metavar="COLUMN",
+    help=f"Order by a column, the largest first: {', '.join(_SORTABLE)}.",
+)
+@click.option("-r", "--reverse", is_flag=True, help="The smallest first.")
+@click.option(
+    "--lock", default="", metavar="TEXT", help="Only locks whose name, type or place has it."
+)
+@click.option("--thread", default="", metavar="TEXT", help="Only threads whose name has it.")
+@click.option(
+    "--stack", default="", metavar="TEXT", help="Only waits and holds under such a frame."
+)
+@click.option("--instances", is_flag=True, help="One row for each lock, not for each place.")
+@click.option(
+    "-x",
+    "--separator",
+    metavar="CHARACTER",
+    help="Print exact figures, in seconds, separated by it: `-x,` for CSV.",
+)
+def command(
+    path: Path,
+    rows: int | None,
+    column: str,
+    reverse: bool,
+    lock: str,
+    thread: str,
+    stack: str,
+    instances: bool,
+    separator: str | None,
+) -> None:
     """Print the table."""
-    from contention_lab.analysis import lock_table
-    from contention_lab.trace import TraceError, load
+    from contention_lab.analysis import by_site, lock_table, selected
+    from contention_lab.trace import TraceError, load, not_seen
 
+    if separator is not None and len(separator) != 1:
+        raise click.UsageError(f"-x {separator!r}: give one character, as in -x,")
     with reported(TraceError):
         trace = load(path)
-    table = lock_table(trace)
-    lines = [("lock", *_COLUMNS), *map(_cells, table[:rows])]
+    chosen = selected(trace, lock=lock, thread=thread, stack=stack)
+    found = lock_table(chosen) if instances else map(_each, lock_table(by_site(chosen)))
+    table = _sorted(found, _SORTABLE[column.lower()], reverse)
+    if separator is not None:
+        click.echo(_separated(table[:rows], separator, instances), nl=False)
+    else:
+        _print(table[: rows or 20], instances)
+    warn(trace.problems)
+    left = len(table) - (rows or 20)
+    if left > 0 and separator is None:
+        click.echo(f"{left} more; show them with -n {len(table)}", err=True)
+    elif not table:
+        filtered = any((lock, thread, stack))
+        what = "no lock matches" if filtered else "no lock was used while this was recorded"
+        click.echo(what, err=True)
+    if stack and table:
+        click.echo(
+            "with --stack, only what was recorded one by one counts: blocking waits and holds",
+            err=True,
+        )
+    for sentence in not_seen(trace)[:3]:
+        click.echo(f"not recorded: {sentence}", err=True)
+
+
+def _each(row: LockRow) -> LockRow:
+    """Return the row of several locks with the share of the time that one of them was held."""
+    return replace(row, utilisation=row.utilisation / row.lock.instance)
+
+
+def _sorted(table: Iterable[LockRow], column: str, reverse: bool) -> list[LockRow]:
+    def key(row: LockRow) -> Any:
+        if column == "lock":
+            return row.lock.label
+        if column == "type":
+            return row.lock.type
+        if column == "made":
+            return row.lock.site.place if row.lock.site else ""
+        return row.lock.instance if column == "locks" else getattr(row, _COLUMNS[column])
+
+    descending = (column not in _TEXTS) != reverse
+    return sorted(table, key=key, reverse=descending)
+
+
+def _print(table: Sequence[LockRow], instances: bool) -> None:
+    head = ("lock", *(() if instances else ("locks",)), *_COLUMNS)
+    labels = Counter(row.lock.label for row in table)
+    lines = [head, *(_cells(row, instances, labels[row.lock.label] > 1) for row in table)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         first = f"{line[0]:<{widths[0]}}"
         rest = (f"{cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True))
         click.echo("  ".join((first, *rest)))
-    warn(trace.problems)
-    if len(table) > rows:
-        click.echo(f"{len(table) - rows} more locks; show them with -n {len(table)}", err=True)
-    elif not table:
-        click.echo("no lock was used while this was recorded", err=True)
 
 
-def _cells(row: LockRow) -> tuple[str, ...]:
+def _cells(row: LockRow, instances: bool, ambiguous: bool) -> tuple[str, ...]:
     from contention_lab.report.quantity import count, seconds, share
     from contention_lab.report.visible_text import name
 
-    times = (row.wait_s, row.spin_s, row.park_s, row.gil_s, row.wait_p99_s, row.wait_max_s)
-    cells = (
-        *map(seconds, (*times, row.hold_s)),
-        share(row.utilisation),
-        count(row.acquires),
-        count(row.contended),
-    )
+    cells = [] if instances else [count(row.lock.instance)]
+    for field in _COLUMNS.values():
+        value = getattr(row, field)
+        written = seconds if field.endswith("_s") else share if field == "utilisation" else count
+        cells.append(written(value))
     plain = (cell.replace("\N{NARROW NO-BREAK SPACE}", " ") for cell in cells)
-    return (name(row.lock.label), *plain)
+    kind = f" ({row.lock.type})" if ambiguous and not instances else ""
+    return (name(row.lock.label + kind), *plain)
+
+
+def _separated(table: Iterable[LockRow], separator: str, instances: bool) -> str:
+    from contention_lab.report.visible_text import visible
+
+    sink = io.StringIO()
+    writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
+    writer.writerow([*_TEXTS, "instance" if instances else "locks", *_COLUMNS.values()])
+    for row in table:
+        site = row.lock.site
+        made = f"{site.filename}:{site.line}" if site else ""
+        figures = (getattr(row, field) for field in _COLUMNS.values())
+        texts = map(visible, (row.lock.label, row.lock.type, made))
+        writer.writerow([*texts, row.lock.instance, *figures])
+    return sink.getvalue()

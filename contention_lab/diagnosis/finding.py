@@ -175,6 +175,8 @@ class Diagnosis:
         What the trace says about the interpreter and the machine.
     problems
         What is wrong with the trace, if anything: the diagnosis covers only what could be read.
+    not_seen
+        What was there and could not be recorded, one sentence each: nothing is said about it.
     """
 
     verdict: str
@@ -184,6 +186,7 @@ class Diagnosis:
     python: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    not_seen: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, schema 1."""
@@ -196,6 +199,7 @@ class Diagnosis:
             "python": dict(self.python),
             "machine": dict(self.machine),
             "problems": list(self.problems),
+            "not_seen": list(self.not_seen),
         }
 
 

@@ -9,6 +9,7 @@ from contention_lab.diagnosis.case_file import CaseFile
 from contention_lab.diagnosis.finding import Diagnosis
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
+from contention_lab.trace import not_seen
 
 if TYPE_CHECKING:
     from contention_lab.trace import Trace
@@ -39,6 +40,7 @@ def diagnose(trace: Trace) -> Diagnosis:
         python=_mapping(trace.meta.get("python")),
         machine=_mapping(trace.meta.get("machine")),
         problems=trace.problems,
+        not_seen=not_seen(trace),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contention_lab.report.quantity import count
-from contention_lab.trace import Clock, Level
+from contention_lab.trace import Clock, Level, not_seen
 
 if TYPE_CHECKING:
     from contention_lab.trace import Trace
@@ -82,5 +82,6 @@ def _limits(trace: Trace, level: Level, dropped: int | None) -> list[str]:
         )
     if not trace.complete:
         found.append("The recording was not closed in order: its last moments are missing.")
+    found.extend(f"Not recorded: {sentence}." for sentence in not_seen(trace))
     found.extend(trace.problems)
     return found

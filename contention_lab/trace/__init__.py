@@ -6,6 +6,7 @@ laid out in `schema.py`. Nothing here knows who recorded, or draws conclusions.
 
 from contention_lab.trace.builder import TraceBuilder
 from contention_lab.trace.model import Frame, Lock, Thread, Trace, TraceError
+from contention_lab.trace.not_seen import not_seen
 from contention_lab.trace.reader import load, parse
 from contention_lab.trace.records import Records
 from contention_lab.trace.schema import (
@@ -34,5 +35,6 @@ __all__ = [
     "WaitFlag",
     "WaitKind",
     "load",
+    "not_seen",
     "parse",
 ]

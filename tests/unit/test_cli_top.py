@@ -1,0 +1,83 @@
+"""`contention-lab top`: order, choice and form of the table of locks."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contention_lab.cli import main
+from contention_lab.trace import TraceBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    builder = TraceBuilder(
+        meta={"not_seen": [{"what": "threading.Lock", "why": "made before", "count": 7}]}
+    )
+    made = builder.add_frame("make", "/src/app.py", 3)
+    main_thread = builder.add_thread("MainThread")
+    worker = builder.add_thread("worker")
+    for wait_ms, acquires in ((1, 30), (2, 20)):
+        lock = builder.add_lock("threading.Lock", site=made)
+        builder.add_wait(lock, worker, 0, wait_ms * MS, holder=main_thread)
+        builder.add_counter(lock, worker, acquires=acquires, contended=1, wait_ns=wait_ms * MS)
+    named = builder.add_lock("Mutex", name="=ledger")
+    builder.add_counter(named, main_thread, acquires=100)
+    builder.write(tmp_path / "run.clt")
+    return tmp_path / "run.clt"
+
+
+def _rows(path: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[str]]:
+    assert main(["top", str(path), "-x,", *arguments]) == 0
+    return list(csv.reader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_locks_of_a_place_are_one_row(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = _rows(path, capsys)
+
+    of = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    assert of["app:make:3"]["locks"] == "2"
+    assert float(of["app:make:3"]["wait_s"]) == pytest.approx(0.003)
+    assert of["app:make:3"]["made"] == "/src/app.py:3"
+    assert int(of["=ledger"]["acquires"]) == 100
+
+
+def test_instances_are_told_apart_if_asked(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = _rows(path, capsys, "--instances")
+
+    assert len(rows) == 3
+    assert [row[head.index("instance")] for row in rows[:2]] == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("column", "first"), [("wait", "app:make:3"), ("ACQUIRES", "=ledger"), ("lock", "=ledger")]
+)
+def test_it_is_ordered_by_any_column(
+    path: Path, capsys: pytest.CaptureFixture[str], column: str, first: str
+) -> None:
+    assert _rows(path, capsys, "-s", column)[1][0] == first
+    assert _rows(path, capsys, "-s", column, "-r")[-1][0] == first
+
+
+def test_it_shows_what_matches(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row[0] for row in _rows(path, capsys, "--lock", "LEDGER")[1:]] == ["=ledger"]
+    assert [row[0] for row in _rows(path, capsys, "--thread", "worker")[1:]] == ["app:make:3"]
+    assert _rows(path, capsys, "--stack", "nowhere")[1:] == []
+
+
+def test_what_was_not_recorded_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", str(path)]) == 0
+    assert "not recorded: 7 times threading.Lock: made before" in capsys.readouterr().err
+
+
+def test_a_long_separator_is_a_mistake(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", str(path), "-x", "; "]) == 2
+    assert "give one character" in capsys.readouterr().err

@@ -56,6 +56,7 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
     struct cl_coordination wait = thread->coordination[token - 1];
     thread->coordinating = token - 1;
     atomic_store_explicit(&thread->waiting, 0, memory_order_release);
+    cl_slot_does(thread->slot, CL_DOES_ANYTHING);
     cl_wait_record *record = &wait.record;
     record->end_ns = wait.end_ns != 0 ? wait.end_ns : cl_now();
     record->outcome = (uint8_t)outcome;

@@ -1,17 +1,17 @@
-/* Samples who holds the GIL, about once a millisecond, without ever asking for it.
+/* Samples who holds the GIL, about once a millisecond, and what the threads do meanwhile (activity.h).
  *
  * A thread of its own reads two words of the interpreter (cl_gil_read) and passes the samples to the writer
- * through a ring. On a build without a GIL it is not started. Costs two context switches a sample.
+ * through a ring. On a build without a GIL it samples threads only. Costs two context switches a sample.
  */
 #ifndef CL_GIL_PROBE_H
 #define CL_GIL_PROBE_H
 
-#include "thread.h"
+#include "activity.h"
 
 #define CL_GIL_PERIOD_NS 1000000
 #define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
-#define CL_GIL_RING_BYTES (1u << 16) /* 2,700 samples: the writer may be away for two seconds */
+#define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
 
 static struct {
     pthread_t thread;
@@ -49,16 +49,24 @@ cl_gil_probe_main(void *unused)
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
     const void *last_holder = NULL;
     unsigned same = 0;
+    cl_activity.own_ids[0] = cl_native_thread_id();
     for (;;) {
         uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
         cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + period);
         if (atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
             break;
         }
+        cl_activity.own_ids[1] =
+            atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed);
+        int had_gil = cl_activity_beat(&cl_gil_probe.ring, &cl_gil_probe.stop);
         int locked;
         const void *holder;
         if (!cl_gil_read(&locked, &holder)) {
+            same++;
             continue;
+        }
+        if (had_gil) { /* that there is another holder now is our doing */
+            last_holder = holder;
         }
         cl_gil_sample sample = {.time_ns = cl_now()};
         same = holder == last_holder ? same + 1 : 0;
@@ -79,17 +87,14 @@ cl_gil_probe_main(void *unused)
     return NULL;
 }
 
-/* Makes the probe ready where there is a GIL; not having it is no reason to fail. */
+/* Makes the probe ready; not having it is no reason to fail. */
 static void
 cl_gil_probe_init(void)
 {
-    int locked;
-    const void *holder;
     memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
-    if (cl_gil_read(&locked, &holder)) {
-        cl_gil_probe.ring.capacity = CL_GIL_RING_BYTES;
-        cl_gil_probe.ring.data = malloc(CL_GIL_RING_BYTES);
-    }
+    cl_gil_probe.ring.capacity = CL_GIL_RING_BYTES;
+    cl_gil_probe.ring.data = malloc(CL_GIL_RING_BYTES);
+    cl_activity_init();
 }
 
 /* Starts the probe, if it is ready. Signals are the caller's. */
@@ -113,7 +118,7 @@ static void
 cl_gil_probe_stop(void)
 {
     if (cl_gil_probe.running) {
-        atomic_store_explicit(&cl_gil_probe.stop, 1, memory_order_relaxed);
+        atomic_store_explicit(&cl_gil_probe.stop, 1, memory_order_seq_cst);
         cl_unpark_one(&cl_gil_probe.stop);
         pthread_join(cl_gil_probe.thread, NULL);
         cl_gil_probe.running = 0;

@@ -131,6 +131,7 @@ static void
 cl_wait_publish(cl_thread *thread, const cl_wait_record *wait)
 {
     thread->wait = *wait;
+    cl_slot_does(thread->slot, wait->kind == CL_CONTENTION ? CL_AWAITS_LOCK : CL_AWAITS_OTHERS);
     /* release: whoever sees the flag sees the record behind it */
     atomic_store_explicit(&thread->waiting, 1, memory_order_release);
 }
@@ -198,6 +199,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
         cl_wait_publish(thread, &wait);
     }
     atomic_store_explicit(&thread->waiting, 0, memory_order_release);
+    cl_slot_does(thread->slot, CL_DOES_ANYTHING);
     wait.spin_ns = parts.spin_ns;
     wait.park_ns = parts.park_ns;
     wait.spin_cpu_ns = parts.spin_cpu_ns;

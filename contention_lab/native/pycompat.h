@@ -222,6 +222,34 @@ cl_gil_read(int *locked, const void **holder)
 #endif
 }
 
+/* Whether an address lies within the GIL: a thread that sleeps on such a word waits for it. */
+static inline int
+cl_gil_contains(uintptr_t address)
+{
+#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
+    (void)address;
+    return 0;
+#else
+#  if PY_VERSION_HEX >= 0x030C0000
+    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
+#  else
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+#  endif
+    return gil != NULL && address - (uintptr_t)gil < sizeof *gil;
+#endif
+}
+
+/* Whether a thread without a thread state may still ask for the GIL. */
+static inline int
+cl_interpreter_lives(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsInitialized() && !Py_IsFinalizing();
+#else
+    return Py_IsInitialized() && !_Py_IsFinalizing();
+#endif
+}
+
 /* A new reference to dict[key], or NULL without an exception. */
 static inline PyObject *
 cl_dict_get(PyObject *dict, PyObject *key)

@@ -86,6 +86,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.new_meta = NULL;
     memset(&cl_totals, 0, sizeof cl_totals);
     cl_session.bell = 0;
+    cl_slots_clear();
     cl_gil_probe_init();
     cl_session.unrecorded_threads = 0;
     cl_session.process_cpu_zero = cl_process_cpu_ns();
@@ -143,6 +144,8 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.holds);
     cl_buffer_free(&cl_writer.table);
     cl_buffer_free(&cl_writer.gil);
+    cl_buffer_free(&cl_writer.states);
+    cl_buffer_free(&cl_writer.load);
     cl_buffer_free(&cl_writer.file.out);
     free(cl_gil_probe.ring.data);
     cl_gil_probe.ring.data = NULL;
@@ -171,6 +174,11 @@ cl_recorder_pause(void)
 {
     if (cl_session.forks++ == 0 && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
         int probe_ran = cl_gil_probe.running;
+        atomic_store_explicit(&cl_gil_probe.stop, 1, memory_order_seq_cst);
+        cl_activity_let_through();
+        if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0) {
+            return; /* the recording has been stopped meanwhile */
+        }
         cl_stop_writer(CL_PAUSE);
         cl_await_gone(atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed));
         if (probe_ran) {

@@ -17,7 +17,7 @@
 enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
-    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_STATES = 18, CL_LOAD = 20
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -28,6 +28,11 @@ enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4 };
 enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2, CL_THREAD_TASK = 4 };
 enum { CL_STATUS_WRITE_FAILED = 1 };
 enum { CL_GIL_HELD = 1 };
+enum { CL_STATE_RUNNABLE = 1, CL_STATE_AWAITS_GIL, CL_STATE_AWAITS_LOCK, CL_STATE_BLOCKED };
+enum {
+    CL_CALL_OTHER = 1, CL_CALL_SLEEP, CL_CALL_NATIVE_SLEEP, CL_CALL_READ, CL_CALL_WRITE, CL_CALL_SOCKET,
+    CL_CALL_POLL, CL_CALL_PROCESS, CL_CALL_FILE_LOCK
+};
 
 typedef struct {
     char magic[8];
@@ -96,7 +101,22 @@ typedef struct {
     uint32_t holder, flags;
 } cl_gil_sample;
 
+typedef struct {
+    uint64_t time_ns, cpu_ns, delay_ns;
+    uint32_t thread, stack;
+    uint16_t state, call;
+    uint32_t reserved;
+} cl_state_record;
+
+typedef struct {
+    uint64_t time_ns;
+    uint32_t threads, runnable, native_threads, native_runnable;
+    uint64_t native_cpu_ns, delay_ns, involuntary, voluntary;
+} cl_load_record;
+
 _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
+_Static_assert(sizeof(cl_state_record) == 40, "state");
+_Static_assert(sizeof(cl_load_record) == 56, "load");
 _Static_assert(sizeof(cl_file_header) == 64, "header");
 _Static_assert(sizeof(cl_chunk_header) == 32, "chunk");
 _Static_assert(sizeof(cl_frame_record) == 16, "frame");

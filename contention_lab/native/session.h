@@ -14,6 +14,7 @@
 #include "ring.h"
 #include "schema.h"
 #include "stacks.h"
+#include "thread_slots.h"
 
 /* What a lock is called in this recording. Shared by the lock and by the counter blocks of each thread
  * that used it, so that the counters of a lock that is gone can still be written. */
@@ -63,6 +64,7 @@ typedef struct cl_thread {
     _Atomic uint32_t flags;
     uint32_t coordinating; /* waits in `coordination`; the thread's own, see coordination.h */
     struct cl_coordination coordination[CL_NESTED_WAITS];
+    uint32_t slot;              /* in cl_slots */
     uint32_t busy;              /* waits in progress on it; the thread's own */
     _Atomic uint32_t named;     /* 1: `name` is final */
     uint32_t name_tries;        /* how often its name has been looked for in vain; the thread's own */

@@ -78,6 +78,7 @@ cl_thread_exit(void *argument)
 {
     cl_thread *thread = argument;
     cl_current = NULL;
+    cl_slot_leave(thread->slot, thread->id, thread->native_id);
     /* Also when the recording has just been stopped: its last flush may still be to come. */
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (thread->epoch == epoch || epoch == 0) {
@@ -196,6 +197,7 @@ cl_thread_make(uint32_t epoch)
 #endif
     cl_thread_take_name(thread);
     cl_directory_add(thread->id);
+    thread->slot = cl_slot_take(thread->id, thread->native_id);
     cl_thread *head = atomic_load_explicit(&cl_session.threads, memory_order_relaxed);
     do {
         thread->next = head;

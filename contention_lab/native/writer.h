@@ -16,7 +16,7 @@
 static struct {
     cl_file file;
     cl_written written;
-    cl_buffer waits, holds, table, gil;
+    cl_buffer waits, holds, table, gil, states, load;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -56,8 +56,12 @@ cl_drain_gil_probe(void)
 {
     const cl_ring_item *item;
     while (cl_gil_probe.ring.data != NULL && (item = cl_ring_peek(&cl_gil_probe.ring)) != NULL) {
-        cl_put(&cl_writer.gil, item + 1, sizeof(cl_gil_sample));
-        cl_writer.gil.count++;
+        cl_buffer *buffer = item->kind == CL_GIL ? &cl_writer.gil
+                            : item->kind == CL_STATES ? &cl_writer.states : &cl_writer.load;
+        cl_put(buffer, item + 1,
+               item->kind == CL_GIL ? sizeof(cl_gil_sample)
+               : item->kind == CL_STATES ? sizeof(cl_state_record) : sizeof(cl_load_record));
+        buffer->count++;
         cl_ring_pop(&cl_gil_probe.ring, item);
     }
 }
@@ -167,6 +171,8 @@ cl_flush(int last)
     cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &cl_writer.waits);
     cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &cl_writer.holds);
     cl_file_send(file, CL_GIL, sizeof(cl_gil_sample), 0, &cl_writer.gil);
+    cl_file_send(file, CL_STATES, sizeof(cl_state_record), 0, &cl_writer.states);
+    cl_file_send(file, CL_LOAD, sizeof(cl_load_record), 0, &cl_writer.load);
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
         cl_file_send(file, CL_SHORT_HOLDS, sizeof(cl_short_hold_record), thread->id, &brief[i]);

@@ -18,12 +18,16 @@ from contention_lab.trace.records import joined_holds
 from contention_lab.trace.schema import (
     COUNTER,
     FRAME,
+    GIL_SAMPLE,
     HOLD,
+    LOAD,
     SHORT_HOLD,
+    STATE,
     STATUS,
     WAIT,
     ChunkKind,
     Clock,
+    GilFlag,
     Level,
     Outcome,
     WaitKind,
@@ -117,6 +121,9 @@ class TraceBuilder:
         self._holds: list[Records] = []
         self._short_holds: dict[int, list[Records]] = {}
         self._counters: dict[tuple[int, int], Records] = {}
+        self._gil: list[Records] = []
+        self._states: list[Records] = []
+        self._load: list[Records] = []
         self._status: dict[str, int] = {}
 
     def add_frame(
@@ -250,6 +257,30 @@ class TraceBuilder:
         """Set the totals of a lock and thread, by the names of `schema.COUNTER`."""
         self._counters[lock, thread] = _record(COUNTER, {"lock": lock, "thread": thread, **values})
 
+    def add_gil_sample(self, time_ns: int, holder: int = 0, *, held: bool = True) -> None:
+        """Add a sample of the GIL: who held it, 0 for a thread that is not recorded."""
+        flags = int(GilFlag.HELD) * held
+        self._gil.append(np.array([(time_ns, holder, flags)], dtype=GIL_SAMPLE))
+
+    def add_state(
+        self,
+        time_ns: int,
+        thread: int,
+        state: int,
+        *,
+        call: int = 0,
+        stack: int = 0,
+        cpu_ns: int = 0,
+        delay_ns: int = 0,
+    ) -> None:
+        """Add a sample of a thread."""
+        record = time_ns, cpu_ns, delay_ns, thread, stack, state, call, 0
+        self._states.append(np.array([record], dtype=STATE))
+
+    def add_load(self, time_ns: int, **values: int) -> None:
+        """Add a sample of the process, by the names of `schema.LOAD`."""
+        self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
+
     def set_status(self, **values: int) -> None:
         """Set what the recorder says of itself, by the names of `schema.STATUS`."""
         self._status.update(values)
@@ -289,6 +320,9 @@ class TraceBuilder:
         yield from _fixed(ChunkKind.HOLDS, holds, limit)
         for thread, parts in sorted(self._short_holds.items()):
             yield from _fixed(ChunkKind.SHORT_HOLDS, _joined(parts, SHORT_HOLD), limit, thread)
+        yield from _fixed(ChunkKind.GIL, _joined(self._gil, GIL_SAMPLE), limit)
+        yield from _fixed(ChunkKind.STATES, _joined(self._states, STATE), limit)
+        yield from _fixed(ChunkKind.LOAD, _joined(self._load, LOAD), limit)
         yield from _fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)
         status = _record(STATUS, self._status_values(waits, holds))
         kind = ChunkKind.END if self._complete else ChunkKind.STATUS

@@ -14,7 +14,14 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from contention_lab.trace.records import joined_gil, joined_holds, joined_waits, last_counters
+from contention_lab.trace.records import (
+    joined_gil,
+    joined_holds,
+    joined_load,
+    joined_states,
+    joined_waits,
+    last_counters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -197,6 +204,8 @@ class Trace:
     hold_chunks: Sequence[tuple[int, Records]] = field(repr=False, default=())
     counter_chunks: Sequence[Records] = field(repr=False, default=())
     gil_chunks: Sequence[Records] = field(repr=False, default=())
+    state_chunks: Sequence[Records] = field(repr=False, default=())
+    load_chunks: Sequence[Records] = field(repr=False, default=())
 
     @cached_property
     def waits(self) -> Records:
@@ -217,6 +226,16 @@ class Trace:
     def gil(self) -> Records:
         """Samples of who held the GIL, `schema.GIL_SAMPLE`; none on builds without one."""
         return joined_gil(self.gil_chunks)
+
+    @cached_property
+    def states(self) -> Records:
+        """Samples of what threads were doing, `schema.STATE`; none where the system hides it."""
+        return joined_states(self.state_chunks)
+
+    @cached_property
+    def load(self) -> Records:
+        """Samples of the process's threads, `schema.LOAD`; none where the system hides them."""
+        return joined_load(self.load_chunks)
 
     def stack(self, stack_id: int) -> tuple[Frame, ...]:
         """Return the frames of a stack, innermost first; empty for an unknown one."""

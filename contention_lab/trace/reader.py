@@ -138,6 +138,8 @@ class _Content:
         self._holds: list[tuple[int, Records]] = []
         self._counters: list[Records] = []
         self._gil: list[Records] = []
+        self._states: list[Records] = []
+        self._load: list[Records] = []
         self._status: np.void | None = None
         self._complete = False
 
@@ -209,6 +211,8 @@ class _Content:
             hold_chunks=tuple(self._holds),
             counter_chunks=tuple(self._counters),
             gil_chunks=tuple(self._gil),
+            state_chunks=tuple(self._states),
+            load_chunks=tuple(self._load),
         )
 
     def _records(self, chunk: Chunk) -> Records:
@@ -237,6 +241,10 @@ class _Content:
             self._counters.append(records)
         elif chunk.kind == ChunkKind.GIL:
             self._gil.append(records)
+        elif chunk.kind == ChunkKind.STATES:
+            self._states.append(records)
+        elif chunk.kind == ChunkKind.LOAD:
+            self._load.append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
             self._status = records[-1]
             self._complete = chunk.kind == ChunkKind.END

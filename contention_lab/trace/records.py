@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from contention_lab.trace.schema import COUNTER, GIL_SAMPLE, HOLD, WAIT, HoldFlag
+from contention_lab.trace.schema import COUNTER, GIL_SAMPLE, HOLD, LOAD, STATE, WAIT, HoldFlag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,16 @@ def joined_waits(chunks: Sequence[Records]) -> Records:
 def joined_gil(chunks: Sequence[Records]) -> Records:
     """Return all samples of the GIL, `schema.GIL_SAMPLE`, in the order of the file."""
     return _joined(chunks, GIL_SAMPLE)
+
+
+def joined_states(chunks: Sequence[Records]) -> Records:
+    """Return all samples of threads, `schema.STATE`, in the order of the file."""
+    return _joined(chunks, STATE)
+
+
+def joined_load(chunks: Sequence[Records]) -> Records:
+    """Return all samples of the process, `schema.LOAD`, in the order of the file."""
+    return _joined(chunks, LOAD)
 
 
 def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:

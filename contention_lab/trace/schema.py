@@ -40,6 +40,8 @@ class ChunkKind(IntEnum):
     STATUS = 11  # STATUS: what the recorder knows of itself
     END = 12  # STATUS: the recording was closed in order
     GIL = 13  # GIL_SAMPLE: who held the GIL, about every millisecond
+    STATES = 18  # STATE: what a thread was doing, sampled
+    LOAD = 20  # LOAD: how many threads of the process wanted a CPU, sampled
 
 
 class Level(IntEnum):
@@ -86,6 +88,29 @@ class GilFlag(IntEnum):
     """Bits of GIL_SAMPLE.flags."""
 
     HELD = 1
+
+
+class State(IntEnum):
+    """What a sampled thread was doing (STATE.state)."""
+
+    RUNNABLE = 1  # on a CPU, or waiting for one
+    AWAITS_GIL = 2
+    AWAITS_LOCK = 3  # asleep on a lock or condition of the C library
+    BLOCKED = 4  # in a system call; STATE.call says which
+
+
+class Call(IntEnum):
+    """The kind of system call a thread was blocked in (STATE.call)."""
+
+    OTHER = 1
+    SLEEP = 2  # time.sleep
+    NATIVE_SLEEP = 3  # a sleep of native code's own
+    READ = 4
+    WRITE = 5
+    SOCKET = 6  # receive, send, accept, connect
+    POLL = 7  # poll, select, epoll
+    PROCESS = 8  # waiting for a child
+    FILE_LOCK = 9  # flock, fcntl
 
 
 class HoldFlag(IntEnum):
@@ -209,6 +234,31 @@ STATUS: Final = np.dtype(
     ]
 )
 GIL_SAMPLE: Final = np.dtype([("time_ns", "<u8"), ("holder", "<u4"), ("flags", "<u4")])
+STATE: Final = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("cpu_ns", "<u8"),
+        ("delay_ns", "<u8"),
+        ("thread", "<u4"),
+        ("stack", "<u4"),
+        ("state", "<u2"),
+        ("call", "<u2"),
+        ("reserved", "<u4"),
+    ]
+)
+LOAD: Final = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("threads", "<u4"),
+        ("runnable", "<u4"),
+        ("native_threads", "<u4"),
+        ("native_runnable", "<u4"),
+        ("native_cpu_ns", "<u8"),
+        ("delay_ns", "<u8"),
+        ("involuntary", "<u8"),
+        ("voluntary", "<u8"),
+    ]
+)
 FIXED_RECORDS: Final = {
     ChunkKind.FRAMES: FRAME,
     ChunkKind.WAITS: WAIT,
@@ -218,5 +268,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.STATUS: STATUS,
     ChunkKind.END: STATUS,
     ChunkKind.GIL: GIL_SAMPLE,
+    ChunkKind.STATES: STATE,
+    ChunkKind.LOAD: LOAD,
 }
 """Chunk kinds whose payload is an array of one dtype."""

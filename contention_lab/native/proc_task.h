@@ -1,0 +1,143 @@
+/* What the kernel says of one thread of this process, read from /proc without the C library's functions
+ * (which a preloaded layer may watch) and without keeping a descriptor open.
+ */
+#ifndef CL_PROC_TASK_H
+#define CL_PROC_TASK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pycompat.h"
+#include "schema.h"
+
+#if defined(__linux__)
+
+#  include <fcntl.h>
+#  include <sys/syscall.h>
+#  include <unistd.h>
+
+/* Reads one file of /proc/self/task/ID as text; 0 if there is none. */
+static int
+cl_task_read(uint32_t native_id, const char *file, char *text, size_t room)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/%s", native_id, file);
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    long bytes = syscall(SYS_read, fd, text, room - 1);
+    syscall(SYS_close, fd);
+    text[bytes > 0 ? bytes : 0] = 0;
+    return bytes > 0;
+}
+
+/* What a system call that blocks is for. */
+static uint16_t
+cl_call_class(long call, unsigned long first, unsigned long second)
+{
+    switch (call) {
+    case SYS_nanosleep:
+        return CL_CALL_NATIVE_SLEEP;
+    case SYS_clock_nanosleep: /* CPython sleeps until a time, C libraries for one */
+        return first == 1 && second == 1 ? CL_CALL_SLEEP : CL_CALL_NATIVE_SLEEP;
+    case SYS_flock:
+        return CL_CALL_FILE_LOCK;
+    case SYS_fcntl: /* of its commands only waiting for a lock blocks */
+        return CL_CALL_FILE_LOCK;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+        return CL_CALL_READ;
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_fsync:
+    case SYS_fdatasync:
+        return CL_CALL_WRITE;
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+        return CL_CALL_SOCKET;
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+#  ifdef SYS_poll
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+#  endif
+        return CL_CALL_POLL;
+    case SYS_wait4:
+    case SYS_waitid:
+        return CL_CALL_PROCESS;
+    default:
+        return CL_CALL_OTHER;
+    }
+}
+
+/* What a thread does at this moment. 0 if that is not to be known. */
+static int
+cl_task_state(uint32_t native_id, uint16_t *state, uint16_t *call)
+{
+    char text[256];
+    *call = 0;
+    if (!cl_task_read(native_id, "syscall", text, sizeof text)) {
+        return 0;
+    }
+    if (text[0] == 'r') {
+        *state = CL_STATE_RUNNABLE;
+        return 1;
+    }
+    char *at = text;
+    long number = strtol(at, &at, 10);
+    unsigned long first = strtoul(at, &at, 16), second = strtoul(at, &at, 16);
+    if (number == SYS_futex) {
+        *state = cl_gil_contains((uintptr_t)first) ? CL_STATE_AWAITS_GIL : CL_STATE_AWAITS_LOCK;
+        return 1;
+    }
+    *state = CL_STATE_BLOCKED;
+    *call = number < 0 ? CL_CALL_OTHER : cl_call_class(number, first, second);
+    return 1;
+}
+
+/* CPU time of a thread, and how long it waited for a CPU, since it began; 0 where that is not kept. */
+static void
+cl_task_times(uint32_t native_id, uint64_t *cpu_ns, uint64_t *delay_ns)
+{
+    char text[96];
+    *cpu_ns = *delay_ns = 0;
+    if (cl_task_read(native_id, "schedstat", text, sizeof text)) {
+        char *at = text;
+        *cpu_ns = strtoull(at, &at, 10);
+        *delay_ns = strtoull(at, &at, 10);
+    }
+}
+
+#else
+
+static int
+cl_task_state(uint32_t native_id, uint16_t *state, uint16_t *call)
+{
+    (void)native_id;
+    *state = *call = 0;
+    return 0;
+}
+
+static void
+cl_task_times(uint32_t native_id, uint64_t *cpu_ns, uint64_t *delay_ns)
+{
+    (void)native_id;
+    *cpu_ns = *delay_ns = 0;
+}
+
+#endif
+
+#endif

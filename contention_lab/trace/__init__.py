@@ -10,16 +10,19 @@ from contention_lab.trace.not_seen import not_seen
 from contention_lab.trace.reader import load, parse
 from contention_lab.trace.records import Records
 from contention_lab.trace.schema import (
+    Call,
     ChunkKind,
     Clock,
     HoldFlag,
     Level,
     Outcome,
+    State,
     WaitFlag,
     WaitKind,
 )
 
 __all__ = [
+    "Call",
     "ChunkKind",
     "Clock",
     "Frame",
@@ -28,6 +31,7 @@ __all__ = [
     "Lock",
     "Outcome",
     "Records",
+    "State",
     "Thread",
     "Trace",
     "TraceBuilder",

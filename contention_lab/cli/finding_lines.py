@@ -58,7 +58,7 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
     for role, verb in (("victims", "waits"), ("culprits", "causes")):
         for party in finding[role][:PARTIES]:
             time = f"{percent(party['share']):>6}  {duration(party['thread_s']):>7}"
-            yield f"   {verb:<8} {time}  {_place(party['site'])}"
+            yield f"   {verb:<8} {time}  {_place(party['site'])}{_taken(party)}"
     for figures in (_lock_figures(finding["evidence"]), _own_figures(finding["evidence"])):
         if figures:
             yield f"   evidence {figures}"
@@ -109,6 +109,14 @@ def _gain(remedy: Mapping[str, Any]) -> str:
     if speedup is not None:
         return f" ({number(speedup)} times as fast; {number(low)} to {number(high)})"
     return f" (at most {number(high)} times as fast)" if high and high >= 1.05 else ""
+
+
+def _taken(party: Mapping[str, Any]) -> str:
+    """Say where a culprit took the lock, if not in the function it was executing."""
+    at, site = party.get("acquired"), party["site"]
+    if not at or not site or (at["file"], at["function"]) == (site["file"], site["function"]):
+        return ""
+    return f", the lock taken in {_place(at)}"
 
 
 def _place(site: Mapping[str, Any] | None) -> str:

@@ -14,12 +14,13 @@ from contention_lab.analysis import HAND_OFF, blame, lock_table, thread_time
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.parties import culprit_stacks, culprits, holders, victims
+from contention_lab.analysis.sites import user_frame
 from contention_lab.diagnosis.finding import Party
 from contention_lab.diagnosis.lock_case import HoldTimes, LockCase, Program, accused
 from contention_lab.diagnosis.thresholds import CASES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -98,14 +99,7 @@ class CaseFile:
                 waits.length_ns,
                 recorded_s,
             ),
-            culprits=self._parties(
-                self._culprits,
-                self._culprits.which[blamed],
-                self._stacks[blamed],
-                (self._pairs.pairs["ns"] - self._pairs.pairs["gil_ns"])[blamed],
-                recorded_s,
-                preferred=self._running[blamed],
-            ),
+            culprits=self._holding(blamed, recorded_s),
             holds=self._hold_times(ids),
         )
 
@@ -122,26 +116,53 @@ class CaseFile:
         stacks: npt.NDArray[Any],
         ns: npt.NDArray[np.int64],
         whole_s: float,
-        preferred: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Party, ...]:
-        """Return places with their time and heaviest (preferred) stack, the most time first."""
-        totals = np.bincount(which, weights=ns, minlength=len(parties.frames))
-        order = [int(i) for i in np.argsort(-totals, kind="stable")[:PARTIES] if totals[i] > 0]
-        wanted = np.zeros(len(which), dtype=np.int64) if preferred is None else preferred * 1
-        combinations, at = distinct(which, wanted, stacks)
-        weights = np.bincount(at, weights=ns, minlength=len(combinations)).tolist()
-        heaviest: dict[int, tuple[int, float, int]] = {}
-        for (place, choice, stack), weight in zip(combinations, weights, strict=True):
-            heaviest[place] = max(heaviest.get(place, (0, 0.0, 0)), (choice, weight, stack))
-        return tuple(
-            Party(
-                parties.frames[i],
-                self.trace.stack(heaviest[i][2]),
-                float(totals[i]) / 1e9,
-                float(totals[i]) / 1e9 / whole_s,
-            )
-            for i in order
-        )
+        """Return places with their time and heaviest stack, the most time first."""
+        found = []
+        for place, weights in _weighed(which, ns, stacks):
+            total_s = sum(weights.values()) / 1e9
+            stack = self._heaviest({stack: weight for (stack,), weight in weights.items()})
+            found.append(Party(parties.frames[place], stack, total_s, total_s / whole_s))
+        return tuple(found)
+
+    def _holding(self, blamed: npt.NDArray[np.bool_], whole_s: float) -> tuple[Party, ...]:
+        """Return the places that acquired, with what they were executing while others waited.
+
+        A holder that was seen at the very place where it acquires had only just been given the
+        lock: what it does with it, it shows later, and if it is never seen, at its release.
+        """
+        pairs = self._pairs.pairs[blamed]
+        columns = (pairs["hold"] >= 0, self._running[blamed], self._stacks[blamed])
+        site = np.zeros(len(pairs), dtype=np.int64)
+        site[columns[0]] = self.trace.holds["site"][pairs["hold"][columns[0]]]
+        found = []
+        ns = pairs["ns"] - pairs["gil_ns"]
+        for place, weights in _weighed(self._culprits.which[blamed], ns, *columns[1:], site):
+            acquired, total_s = self._culprits.frames[place], sum(weights.values()) / 1e9
+            seen: list[dict[int, float]] = [{}, {}, {}]
+            for (running, stack, acquire), weight in weights.items():
+                how = running * (2 - self._is_at(stack, acquire))
+                seen[how][stack] = seen[how].get(stack, 0.0) + weight
+            under = self._heaviest(next(filter(None, reversed(seen))))
+            executing = user_frame(under) or acquired
+            found.append(Party(executing, under, total_s, total_s / whole_s, acquired))
+        return tuple(found)
+
+    def _is_at(self, stack: int, frame: int) -> bool:
+        """Return whether the innermost user code of a stack is at the line of a frame."""
+        return user_frame(self.trace.stack(stack)) == self.trace.frames.get(frame)
+
+    def _heaviest(self, weights: Mapping[int, float]) -> tuple[Frame, ...]:
+        """Return the heaviest stack at the heaviest line of the heaviest function."""
+        stacks = {stack: self.trace.stack(stack) for stack in weights}
+        for level in (_function, user_frame):
+            keys: dict[int, object] = {stack: level(frames) for stack, frames in stacks.items()}
+            sums: dict[object, float] = defaultdict(float)
+            for stack, key in keys.items():
+                sums[key] += weights[stack]
+            most = max(sums, key=lambda key: sums[key])
+            stacks = {stack: stacks[stack] for stack, key in keys.items() if key == most}
+        return stacks[max(stacks, key=lambda stack: weights[stack])]
 
     def _hold_times(self, ids: npt.NDArray[np.int64]) -> dict[Frame | None, HoldTimes]:
         mine = np.isin(self._holds.lock, ids)
@@ -181,6 +202,25 @@ def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime])
         work_cpu_s=max(0.0, cpu_s - spin_s),
         cores=cores if type(cores) is int and cores > 0 else None,
     )
+
+
+def _weighed(
+    which: npt.NDArray[np.intp], ns: npt.NDArray[np.int64], *columns: npt.NDArray[Any]
+) -> Iterator[tuple[int, dict[tuple[int, ...], float]]]:
+    """Yield places with the time under each combination of columns, the most time first."""
+    combinations, at = distinct(which, *(column * 1 for column in columns))
+    times = np.bincount(at, weights=ns, minlength=len(combinations)).tolist()
+    places: dict[int, dict[tuple[int, ...], float]] = defaultdict(dict)
+    for (place, *rest), time in zip(combinations, times, strict=True):
+        places[place][tuple(rest)] = time
+    order = sorted(places.items(), key=lambda item: -sum(item[1].values()))
+    return (item for item in order[:PARTIES] if sum(item[1].values()) > 0)
+
+
+def _function(stack: Sequence[Frame]) -> object:
+    """Return the innermost function of user code."""
+    frame = user_frame(stack)
+    return frame and (frame.filename, frame.function)
 
 
 def _union_ns(spans: Spans) -> int:

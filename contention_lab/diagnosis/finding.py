@@ -25,19 +25,28 @@ class Party:
     Attributes
     ----------
     site
-        The innermost frame of user code, None if there is none.
+        The innermost frame of user code, None if there is none: where a victim waited, what a
+        culprit was executing meanwhile.
     stack
         The stack that most of the time was spent under, innermost first.
     thread_s
         Of a victim: how long threads waited there. Of a culprit: how long others waited for it.
     share
         Of all the waiting for the lock, 0 to 1.
+    acquired
+        Of a culprit: where it had acquired the lock; None where that is not known.
     """
 
     site: Frame | None
     stack: tuple[Frame, ...]
     thread_s: float
     share: float
+    acquired: Frame | None = None
+
+    @property
+    def code(self) -> Frame | None:
+        """The code that people know it by: that which took the lock, or that which waited."""
+        return self.acquired or self.site
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -46,6 +55,7 @@ class Party:
             "stack": [site_json(frame) for frame in self.stack],
             "thread_s": self.thread_s,
             "share": self.share,
+            "acquired": site_json(self.acquired),
         }
 
 

@@ -89,7 +89,7 @@ def summary(case: LockCase) -> str:
     """Return the finding as a sentence."""
     spinning = min(max(1, round(case.spinners)), max(1, case.users - 1))
     culprit = case.culprits[0]
-    held = case.holds.get(culprit.site)
+    held = case.holds.get(culprit.code)
     lasting = ""
     if held:
         lasting = f", {duration(held.mean_s)} at a time; "
@@ -100,7 +100,7 @@ def summary(case: LockCase) -> str:
         else:
             lasting += f"half of these holds take under {duration(held.usual_s)}"
     return (
-        f"{spinning} of {case.users} threads spin while {place(culprit.site)} holds "
+        f"{spinning} of {case.users} threads spin while {place(culprit.code)} holds "
         f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
         f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} "
         f"core{'s' * (case.program.cores != 1)} and keep the holder from running."

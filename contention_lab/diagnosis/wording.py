@@ -52,7 +52,7 @@ def lock_and_origin(lock: AccusedLock) -> str:
 
 def names(parties: Sequence[Party], *, most: int = 3) -> str:
     """Write the functions of parties, each once: `` `register` and `backward` ``."""
-    found = dict.fromkeys(f"`{name(party.site)}`" for party in parties if party.site is not None)
+    found = dict.fromkeys(f"`{name(party.code)}`" for party in parties if party.code is not None)
     return enumeration(list(found)[:most]) or "code outside the program"
 
 

@@ -137,7 +137,9 @@ def test_threads_that_take_turns_are_serialised() -> None:
     assert victim.share == pytest.approx(1.0)
     assert [frame.function for frame in victim.stack] == ["Lock.acquire", "Client.register"]
     assert culprit.site is not None
-    assert culprit.site.function == "Client.backward"
+    assert culprit.site.function == "MatMul.backward"
+    assert culprit.acquired is not None
+    assert culprit.acquired.function == "Client.backward"
     assert [frame.function for frame in culprit.stack] == ["MatMul.backward", "Client.backward"]
     assert finding.evidence["utilisation"] == pytest.approx(1.0)
     assert diagnosis.summary == (

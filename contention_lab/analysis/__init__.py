@@ -6,6 +6,7 @@ ten million events are a matter of seconds.
 
 from contention_lab.analysis.blame import HAND_OFF, UNRECORDED, Blame, blame
 from contention_lab.analysis.block_matrix import BlockMatrix, block_matrix
+from contention_lab.analysis.critical_path import CriticalPath, critical_path
 from contention_lab.analysis.flame import FlameNode, flame
 from contention_lab.analysis.lock_table import LockRow, lock_table
 from contention_lab.analysis.parties import GIL
@@ -19,12 +20,14 @@ __all__ = [
     "UNRECORDED",
     "Blame",
     "BlockMatrix",
+    "CriticalPath",
     "FlameNode",
     "LockRow",
     "ThreadTime",
     "blame",
     "block_matrix",
     "by_site",
+    "critical_path",
     "flame",
     "is_user_code",
     "lock_table",

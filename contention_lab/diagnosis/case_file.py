@@ -6,11 +6,13 @@ It gathers and adds up; it judges nothing.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contention_lab.analysis import HAND_OFF, blame, lock_table, thread_time
+from contention_lab.analysis.critical_path import CriticalPath, critical_path
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.parties import culprit_stacks, culprits, holders, victims
@@ -69,6 +71,11 @@ class CaseFile:
         waited = [group for group in groups.values() if any(row.contended for row in group)]
         waited.sort(key=lambda group: -sum(row.wait_s for row in group))
         self.cases = tuple(self._case(group) for group in waited[:CASES])
+
+    @cached_property
+    def path(self) -> CriticalPath:
+        """The critical path of the program."""
+        return critical_path(self.trace)
 
     def _case(self, rows: Sequence[LockRow]) -> LockCase:
         ids = np.array([row.lock.id for row in rows])

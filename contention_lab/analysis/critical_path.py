@@ -1,0 +1,292 @@
+"""The critical path: which waits the end of the program depended on.
+
+Walked backwards from the end. A thread that waited could go on because another one released the
+lock, notified, put the item or ended, so before that moment it is the other thread that counts,
+and so on to the beginning. At every moment exactly one thread is on the path; the waits it comes
+through are the times that the program would have been shorter without them, as far as nothing
+else had to be waited for then. Waiting that is not on the path cost the program nothing.
+
+A wait that nobody ended (a timeout, a signal, a waker that was not recorded) is on the path
+itself: it goes on with the same thread, before the wait.
+
+What follows which wait is found for all waits at once; the walk is one look-up for each wait on
+the path.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.overlap import on_one_line
+from contention_lab.analysis.path_actors import Actors
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy.typing as npt
+
+    from contention_lab.trace import Trace
+
+    Integers = npt.NDArray[np.int64]
+    Mask = npt.NDArray[np.bool_]
+
+ASLEEP: Final = 0.5
+"""A main thread that used less CPU than this share of the time after its last wait, and that time
+is more than this share of the program, only slept until the end: then the path begins with the
+thread whose wait ended last."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriticalPath:
+    """The waits on the critical path, the latest first.
+
+    Attributes
+    ----------
+    wall_ns
+        Length of the recording.
+    wait
+        Positions in `trace.waits`.
+    hold
+        For each the position in `trace.holds` of the hold whose release ended it, -1 for none.
+    lock, start_ns, end_ns
+        What was waited for, and when; without the GIL.
+    return_ns
+        When the waiter went on: after `end_ns` it waited for the GIL.
+    held_ns
+        Since when that hold lasted, within the wait.
+    is_coordination
+        It was for an event, an item or a thread.
+    is_followed
+        The path goes on with whoever ended the wait.
+    """
+
+    wall_ns: int
+    wait: Integers
+    hold: Integers
+    lock: Integers
+    start_ns: Integers
+    end_ns: Integers
+    return_ns: Integers
+    held_ns: Integers
+    is_coordination: Mask
+    is_followed: Mask
+
+    def share(self, locks: Collection[int], *, coordination: bool = False) -> float:
+        """Return the share of the program's wall time that the path waits for locks.
+
+        Parameters
+        ----------
+        locks
+            Ids. Time that the path waits for several of them counts once.
+        coordination
+            Whether to look at waits for events, items and threads instead.
+        """
+        return self._share(self._of(locks, coordination), self.start_ns, self.end_ns)
+
+    def hold_share(self, locks: Collection[int], holds: Mask) -> float:
+        """Return the share of the wall time that the path is in certain holds of locks.
+
+        Parameters
+        ----------
+        locks
+            Ids.
+        holds
+            Which holds, by position in `trace.holds`: those of a culprit.
+        """
+        chosen = self._of(locks, False) & (self.hold >= 0)
+        chosen[chosen] = holds[self.hold[chosen]]
+        return self._share(chosen, self.held_ns, self.end_ns)
+
+    @property
+    def coordination_share(self) -> float:
+        """Share of the wall time that the path waits for events, items or threads."""
+        return self._share(self.is_coordination, self.start_ns, self.end_ns)
+
+    @property
+    def unexplained_share(self) -> float:
+        """Share of the wall time in waits that nobody is known to have ended."""
+        return self._share(~self.is_followed, self.start_ns, self.end_ns)
+
+    @property
+    def gil_share(self) -> float:
+        """Share of the wall time that the path waits for the GIL after it got a lock."""
+        return self._share(~self.is_coordination, self.end_ns, self.return_ns)
+
+    def _of(self, locks: Collection[int], coordination: bool) -> Mask:
+        wanted: Mask = np.isin(self.lock, np.fromiter(locks, dtype=np.int64))
+        wanted &= self.is_coordination == coordination
+        return wanted
+
+    def _share(self, chosen: Mask, start: Integers, end: Integers) -> float:
+        if not self.wall_ns:
+            return 0.0
+        return min(1.0, union_ns(start[chosen], end[chosen]) / self.wall_ns)
+
+
+def union_ns(start: Integers, end: Integers) -> int:
+    """Return how long at least one of the spans lasted."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    reach = np.maximum.accumulate(end)
+    before = np.concatenate([start[:1], reach[:-1]])
+    return int(np.maximum(0, end - np.maximum(start, before)).sum())
+
+
+def critical_path(trace: Trace) -> CriticalPath:
+    """Return the critical path of a trace.
+
+    The path begins with the main thread, which ends last; or, if that only slept until the end,
+    with the thread whose wait ended last.
+    """
+    table = _Table(trace)
+    follows = array("i", table.follows().tobytes())
+    at = table.begin()
+    path = array("i")
+    while at >= 0:
+        path.append(at)
+        at = follows[at]
+    on_path = np.frombuffer(path, dtype=np.intc)
+    hold = table.hold[on_path].astype(np.int64)
+    start, end = table.start[on_path], table.got[on_path]
+    held = start.copy()
+    of_hold = trace.holds["start_ns"][hold[hold >= 0]]
+    of_hold = np.minimum(of_hold, LAST_TIME_NS).astype(np.int64)
+    held[hold >= 0] = np.clip(of_hold, start[hold >= 0], end[hold >= 0])
+    return CriticalPath(
+        wall_ns=trace.duration_ns,
+        wait=table.index[on_path],
+        hold=hold,
+        lock=table.lock[on_path].astype(np.int64),
+        start_ns=start,
+        end_ns=end,
+        return_ns=table.back[on_path],
+        held_ns=held,
+        is_coordination=table.is_coordination[on_path],
+        is_followed=table.is_followed[on_path],
+    )
+
+
+class _Table:
+    """All waits that took time, in the order in which they ended.
+
+    Attributes
+    ----------
+    index
+        Position in `trace.waits`.
+    start, got, back
+        When it began, the lock was had, the waiter went on.
+    actor, lock
+        Ids.
+    hold
+        Position of the hold whose release ended it, -1 for none.
+    is_followed
+        Somebody is known to have ended it.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        waits = trace.waits
+        start, back = _times(waits["start_ns"]), _times(waits["end_ns"])
+        np.maximum(back, trace.duration_ns, out=back, where=waits["outcome"] == Outcome.OPEN)
+        index = np.flatnonzero((back > start) & (waits["outcome"] != Outcome.FAILED_TRY))
+        index = index[np.argsort(back[index], kind="stable")]
+        self._trace = trace
+        self.index = index
+        self.start, self.back = start[index], back[index]
+        self.got = np.maximum(self.start, self.back - _times(waits["gil_ns"])[index])
+        self.actor, self.lock = waits["thread"][index], waits["lock"][index]
+        self.is_coordination = waits["kind"][index] == WaitKind.COORDINATION
+        self.hold = np.full(len(index), -1, dtype=np.int32)
+        self.is_followed = np.zeros(len(index), dtype=np.bool_)
+        self._ended = waits["outcome"][index] == Outcome.ACQUIRED
+        self._holder = waits["holder"][index]
+        self._actors = Actors(trace, self.actor, self.lock, self.start, self.back, self._parents())
+
+    def begin(self) -> int:
+        """Return the wait the path begins with, -1 for none."""
+        end = self._trace.duration_ns
+        main = next((t for t in self._trace.threads.values() if t.is_main), None)
+        last = len(self.index) - 1
+        if main is None or last < 0:
+            return last
+        first = int(self._actors.last_before(np.array([main.id]), np.array([end]))[0])
+        idle_ns = end - (int(self.back[first]) if first >= 0 else main.start_ns)
+        if idle_ns > ASLEEP * end and main.cpu_ns < ASLEEP * idle_ns:
+            return last
+        return first
+
+    def follows(self) -> npt.NDArray[np.int32]:
+        """Return for each wait the one before it on the path, -1 for none: an earlier one."""
+        who, when = self._ended_by()
+        before = self._actors.last_before(who, when)
+        here = np.arange(len(before), dtype=np.int32)
+        late = np.flatnonzero(before >= here)  # clocks apart, or waits for each other
+        own = self._actors.previous()
+        before[late] = own[late]
+        return before
+
+    def _ended_by(self) -> tuple[npt.NDArray[np.uint32], Integers]:
+        """Return who ended each wait and when: the waiter itself, at its start, if nobody did."""
+        who, when = self.actor.copy(), self.start.copy()
+        self._find_releases(who, when)
+        woken = self._ended & self.is_coordination & (self._holder != 0)
+        who[woken], when[woken] = self._holder[woken], self.back[woken]
+        # A hold that was not recorded: who had the lock when the wait began is the best there is.
+        named = self._ended & ~self.is_coordination & (self.hold < 0) & (self._holder != 0)
+        named &= self._holder != self.actor
+        who[named], when[named] = self._holder[named], self.got[named]
+        self.is_followed = woken | named | (self.hold >= 0)
+        for at, thread, end in self._actors.joins(self._ended & self.is_coordination & ~woken):
+            who[at], when[at] = thread, end
+            self.is_followed[at] = True
+        return who, when
+
+    def _find_releases(self, who: npt.NDArray[np.uint32], when: Integers) -> None:
+        """Find the release that ended each wait: the last one of its lock before it was had."""
+        holds = self._trace.holds
+        wanted = np.flatnonzero(self._ended & ~self.is_coordination)
+        some = np.flatnonzero(holds["flags"] & int(HoldFlag.OPEN) == 0)
+        if not len(wanted) or not len(some):
+            return
+        ends = _times(holds["end_ns"])[some]
+        locks = np.unique(self.lock[wanted])
+        group = np.searchsorted(locks, holds["lock"][some])
+        group[group == len(locks)] = 0
+        mine = locks[group] == holds["lock"][some]
+        some, ends, group = some[mine], ends[mine], group[mine]
+        if not len(some):
+            return
+        line, needles = on_one_line(
+            (group, ends), (np.searchsorted(locks, self.lock[wanted]), self.got[wanted])
+        )
+        order = np.argsort(line, kind="stable")
+        at = np.searchsorted(line[order], needles, side="right") - 1
+        hold = some[order[np.maximum(at, 0)]]
+        end = ends[order[np.maximum(at, 0)]]
+        found = (at >= 0) & (holds["lock"][hold] == self.lock[wanted]) & (end > self.start[wanted])
+        at_wait = wanted[found]
+        self.hold[at_wait] = hold[found]
+        who[at_wait], when[at_wait] = holds["release_thread"][hold[found]], end[found]
+
+    def _parents(self) -> dict[int, int]:
+        """Return who started a thread, where he waited for its first event to go on."""
+        chosen = np.flatnonzero(self._ended & self.is_coordination & (self._holder != 0))
+        begun = np.array(
+            [self._trace.thread(int(i)).start_ns for i in np.unique(self._holder[chosen])]
+        )
+        if not len(begun):
+            return {}
+        first = begun[np.searchsorted(np.unique(self._holder[chosen]), self._holder[chosen])]
+        during = chosen[(self.start[chosen] <= first) & (first <= self.back[chosen])]
+        children, at = np.unique(self._holder[during], return_index=True)
+        return dict(zip(children.tolist(), self.actor[during[at]].tolist(), strict=True))
+
+
+def _times(times: npt.NDArray[np.unsignedinteger[Any]]) -> Integers:
+    bounded: Integers = np.minimum(times, LAST_TIME_NS).astype(np.int64)
+    return bounded

@@ -145,7 +145,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 def _row(events: int, size: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
     def median(name: str) -> float:
-        return statistics.median(run[name] for run in runs)
+        return float(statistics.median(run[name] for run in runs))
 
     return {
         "events": events,

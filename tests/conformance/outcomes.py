@@ -2,7 +2,9 @@
 
 `python outcomes.py FILE SECONDS NAME...`: one JSON line when a method starts and one when it has
 ended, so that the file also tells which method a killed or hanging run was in. After SECONDS the
-stacks of all threads are printed and the process ends. Started by `cpython.py`, recorded or not.
+stacks of all threads are printed and the process ends. Modules of the package `test` are also
+looked for in the folder MORE_TESTS, and in the processes that multiprocessing starts as well.
+Started by `cpython.py`, recorded or not.
 """
 
 from __future__ import annotations
@@ -14,6 +16,11 @@ import sys
 import time
 import unittest
 from typing import Any
+
+import test
+
+if "MORE_TESTS" in os.environ:
+    test.__path__.append(os.environ["MORE_TESTS"])
 
 
 class Result(unittest.TextTestResult):

@@ -98,6 +98,8 @@ cl_record_failed_try(cl_lock *lock, cl_thread *thread, cl_block *block)
         return;
     }
     block->last_try_ns = now + (now == 0);
+    /* What is being held blocks this thread, though it does not sleep: the hold is to be recorded. */
+    atomic_store_explicit(&lock->gave_up, 1, memory_order_relaxed);
     cl_wait_record wait = {.start_ns = now, .end_ns = now, .lock = lock->id, .thread = thread->id,
                            .outcome = CL_FAILED_TRY};
     cl_wait_note_holder(lock, thread->epoch, &wait);
@@ -200,6 +202,11 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     }
     atomic_store_explicit(&thread->waiting, 0, memory_order_release);
     cl_slot_does(thread->slot, CL_DOES_ANYTHING);
+    if (result == CL_WAIT_ACQUIRED && detailed && thread->long_hold[site % CL_LONG_SITES]
+        && atomic_load_explicit(&lock->hold_cpu, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&lock->hold_cpu, cl_thread_cpu_ns(), memory_order_relaxed);
+        atomic_store_explicit(&lock->hold_preemptions, cl_thread_preemptions(), memory_order_relaxed);
+    }
     wait.spin_ns = parts.spin_ns;
     wait.park_ns = parts.park_ns;
     wait.spin_cpu_ns = parts.spin_cpu_ns;

@@ -90,15 +90,27 @@ def blame(trace: Trace) -> Blame:
     pairs = np.concatenate([*found, rest])
     pairs = pairs[np.argsort(pairs["wait"], kind="stable")]
     pairs["wait"] = waits.index[pairs["wait"]]
-    pairs["gil_ns"] = _waiting_for_gil(trace, pairs)
+    pairs["gil_ns"] = holder_gil_ns(trace, pairs, ready_to_run(trace))
     pairs.setflags(write=False)
     return Blame(pairs)
 
 
-def _waiting_for_gil(trace: Trace, pairs: Records) -> npt.NDArray[np.int64]:
-    """Return how much of each pair the holder spent waiting for the GIL."""
+def holder_gil_ns(
+    trace: Trace, pairs: Records, ready_ns: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return how much of each pair the holder spent waiting for the GIL, in nanoseconds.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    pairs
+        As in `Blame`, but for their `gil_ns`.
+    ready_ns
+        `ready_to_run` of the trace.
+    """
     held = np.flatnonzero(pairs["hold"] >= 0)
-    ready = ready_to_run(trace)[pairs["hold"][held]]
+    ready = ready_ns[pairs["hold"][held]]
     start = trace.holds["start_ns"][pairs["hold"][held]].astype(np.int64)
     wait = pairs["wait"][held]
     begin = np.maximum(start, trace.waits["start_ns"][wait].astype(np.int64))

@@ -46,7 +46,7 @@ def overlaps(waits: Spans, holds: Spans) -> Iterator[Records]:
         is 0. Of one wait, the shares are at most as long as the overlaps, and together exactly as
         long as the time that any hold covers.
     """
-    line = _Line(waits, holds)
+    line = Line(waits, holds)
     crowded = line.crowded()
     yield from _shares_alone(line, np.flatnonzero(~crowded))
     if crowded.any():
@@ -83,18 +83,29 @@ def on_one_line(*columns: tuple[npt.NDArray[np.intp], Integers]) -> list[Integer
     return [group * len(distinct) + np.searchsorted(distinct, times) for group, times in columns]
 
 
-class _Line:
+class Line:
     """Waits and holds of all locks on one line of time.
+
+    Parameters
+    ----------
+    waits, holds
+        Spans of a length above 0.
+    ready_ns
+        A moment within each hold that is wanted on the line, too.
 
     Attributes
     ----------
     waits
         As given.
-    holds
-        Sorted by lock, then start.
+    holds, ready_ns
+        Sorted by lock, then start of the hold.
+    wait_start, wait_end, hold_start, hold_end, ready
+        Positions on the line, int64, in these orders.
+    lock_of_wait, lock_of_hold
+        The number of the lock on the line, from 0.
     """
 
-    def __init__(self, waits: Spans, holds: Spans) -> None:
+    def __init__(self, waits: Spans, holds: Spans, ready_ns: Integers | None = None) -> None:
         locks = np.unique(np.concatenate([waits.lock, holds.lock]))
         lock_of_wait = np.searchsorted(locks, waits.lock)
         lock_of_hold = np.searchsorted(locks, holds.lock)
@@ -103,12 +114,15 @@ class _Line:
         self.holds = holds.where(order)
         self.lock_of_wait = lock_of_wait
         self.lock_of_hold = lock_of_hold[order]
-        self.wait_start, self.wait_end, self.hold_start, self.hold_end = on_one_line(
+        self.ready_ns = self.holds.start_ns if ready_ns is None else ready_ns[order]
+        self.wait_start, self.wait_end, self.hold_start, self.hold_end, *rest = on_one_line(
             (lock_of_wait, waits.start_ns),
             (lock_of_wait, waits.end_ns),
             (self.lock_of_hold, self.holds.start_ns),
             (self.lock_of_hold, self.holds.end_ns),
+            *(() if ready_ns is None else ((self.lock_of_hold, self.ready_ns),)),
         )
+        self.ready = rest[0] if rest else self.hold_start
 
     def crowded(self) -> npt.NDArray[np.bool_]:
         """Tell for each hold whether holds of its lock overlap each other."""
@@ -175,14 +189,14 @@ class _Line:
         )
 
 
-def _shares_alone(line: _Line, chosen: npt.NDArray[np.intp]) -> Iterator[Records]:
+def _shares_alone(line: Line, chosen: npt.NDArray[np.intp]) -> Iterator[Records]:
     """Yield shares where one hold at a time is possible: the overlaps themselves."""
     for pairs in line.pairs(chosen):
         pairs["hold"] = line.holds.index[pairs["hold"]]
         yield pairs
 
 
-def _shares_together(line: _Line, pairs: Records) -> Records:
+def _shares_together(line: Line, pairs: Records) -> Records:
     """Return shares in proportion to overlaps that may overlap each other."""
     if not len(pairs):
         return pairs

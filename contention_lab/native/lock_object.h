@@ -33,6 +33,7 @@ typedef struct cl_lock {
     uint32_t yield_after, park_after; /* SpinLock: rounds, UINT32_MAX never */
     uint8_t kind, backoff;
     uint8_t label;                    /* what to call the type, see cl_label_text */
+    _Atomic uint8_t handed_off;       /* some thread has released it that did not hold it */
     int site_lasti;
     PyCodeObject *site_code;          /* what made the lock; owned, may be NULL */
     PyObject *name;                   /* str or NULL; owned */

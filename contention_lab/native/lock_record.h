@@ -7,6 +7,7 @@
 #ifndef CL_LOCK_RECORD_H
 #define CL_LOCK_RECORD_H
 
+#include "held.h"
 #include "wait_spin.h"
 
 #define CL_LONG_HOLD_NS 100000u /* from here on, two system calls (0.8 us) at both ends are worth it */
@@ -168,6 +169,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
         if (result == CL_WAIT_ACQUIRED && detailed) {
             cl_hold_begin(lock, thread->epoch, thread->id, site, stopped_at, parts.cpu_at_end,
                           parts.preemptions_at_end);
+            cl_held_push(thread, lock, site, stopped_at);
         }
         if (result == CL_WAIT_ACQUIRED || result == CL_WAIT_TIMED_OUT) {
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
@@ -188,6 +190,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
             if (detailed) {
                 cl_hold_begin(lock, thread->epoch, thread->id, site, wait.end_ns, parts.cpu_at_end,
                               parts.preemptions_at_end);
+                cl_held_push(thread, lock, site, wait.end_ns);
             }
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
             break;
@@ -269,19 +272,22 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
         }
     }
     uint32_t site = detailed ? cl_site_capture(thread->frames) : 0;
-    /* Where holds are long and others wait, the holder's CPU time is taken, before it holds. */
+    /* Where holds are long, the holder's CPU time is taken, before it holds. */
     uint64_t cpu = 0;
     uint32_t preemptions = 0;
-    if (__builtin_expect(atomic_load_explicit(&lock->waiters, memory_order_relaxed) != 0, 0)
-        && detailed && thread->long_hold[site % CL_LONG_SITES]) {
+    if (detailed && __builtin_expect(thread->long_hold[site % CL_LONG_SITES], 0)) {
         cpu = cl_thread_cpu_ns();
         preemptions = cl_thread_preemptions();
+    }
+    if (__builtin_expect(cl_held_count(thread) != 0, 0) && blocking) {
+        cl_order_note(thread, lock, site, deadline != CL_FOREVER);
     }
     if (cl_lock_try(lock)) {
         if (detailed) {
             /* With a GIL, the last holder released under it: no fence is needed to be after him. */
             uint64_t now = CL_FREE_THREADED ? cl_now_after() : cl_now();
             cl_hold_begin(lock, epoch, thread->id, site, now, cpu, preemptions);
+            cl_held_push(thread, lock, site, now);
         }
         cl_add(&block->value[CL_C_ACQUIRES], 1);
         return 1;
@@ -372,10 +378,18 @@ cl_lock_release(cl_lock *lock)
         return 0;
     }
     hold.release_thread = thread->id;
-    if (hold.thread != thread->id) {
+    if (__builtin_expect(hold.thread == thread->id, 1)) {
+        cl_held_pop(thread, lock->id);
+    }
+    else {
+        cl_held_hand_off(lock);
         hold.flags |= CL_HOLD_HANDED_OFF;
         hold.cpu_ns = 0;
         hold.preemptions = 0;
+    }
+    if (__builtin_expect(cpu != 0, 0)) {
+        thread->long_hold[hold.site % CL_LONG_SITES] =
+            hold.end_ns >= hold.start_ns + CL_LONG_HOLD_NS;
     }
     if (hold.end_ns < hold.start_ns) { /* two cores' clocks a few ns apart */
         hold.end_ns = hold.start_ns;

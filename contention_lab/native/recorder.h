@@ -144,6 +144,7 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.holds);
     cl_buffer_free(&cl_writer.table);
     cl_buffer_free(&cl_writer.gil);
+    cl_buffer_free(&cl_writer.orders);
     cl_buffer_free(&cl_writer.states);
     cl_buffer_free(&cl_writer.load);
     cl_buffer_free(&cl_writer.file.out);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct {
-    uint32_t kind;  /* CL_WAITS, CL_HOLDS, CL_SHORT_HOLDS, or 0 for padding */
+    uint32_t kind;  /* CL_WAITS, CL_HOLDS, CL_SHORT_HOLDS, CL_ORDER, or 0 for padding */
     uint32_t bytes; /* of this record, this header included, a multiple of 8 */
 } cl_ring_item;
 

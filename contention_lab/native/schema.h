@@ -17,7 +17,7 @@
 enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
-    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_STATES = 18, CL_LOAD = 20
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_STATES = 18, CL_LOAD = 20
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -28,6 +28,7 @@ enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4 };
 enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2, CL_THREAD_TASK = 4 };
 enum { CL_STATUS_WRITE_FAILED = 1 };
 enum { CL_GIL_HELD = 1 };
+enum { CL_ORDER_TIMEOUT_GIVEN = 1 };
 enum { CL_STATE_RUNNABLE = 1, CL_STATE_AWAITS_GIL, CL_STATE_AWAITS_LOCK, CL_STATE_BLOCKED };
 enum {
     CL_CALL_OTHER = 1, CL_CALL_SLEEP, CL_CALL_NATIVE_SLEEP, CL_CALL_READ, CL_CALL_WRITE, CL_CALL_SOCKET,
@@ -114,7 +115,13 @@ typedef struct {
     uint64_t native_cpu_ns, delay_ns, involuntary, voluntary;
 } cl_load_record;
 
+typedef struct {
+    uint64_t time_ns;
+    uint32_t thread, group, lock, stack, held, held_site, flags, reserved;
+} cl_order_record;
+
 _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
+_Static_assert(sizeof(cl_order_record) == 40, "order");
 _Static_assert(sizeof(cl_state_record) == 40, "state");
 _Static_assert(sizeof(cl_load_record) == 56, "load");
 _Static_assert(sizeof(cl_file_header) == 64, "header");

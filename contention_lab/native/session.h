@@ -48,6 +48,16 @@ struct cl_coordination {
     cl_wait_record record;
 };
 
+#define CL_MOST_HELD 32 /* locks that a thread holds at once; of more, the later ones are not known */
+
+/* A lock that a thread holds; written by that thread, read by the writer at any time. */
+typedef struct {
+    _Atomic uint64_t what; /* lock id << 32 | site */
+    _Atomic uint64_t since;
+} cl_held;
+
+#define CL_ORDER_CACHE 128 /* per thread, direct-mapped */
+
 #define CL_LONG_SITES 256
 
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
@@ -74,6 +84,11 @@ typedef struct cl_thread {
     _Atomic uint32_t waiting;
     uint8_t long_hold[CL_LONG_SITES]; /* by site: the last hold that blocked somebody was long */
     cl_wait_record wait;
+    /* see held.h */
+    _Atomic uint32_t held_count; /* entries below it are whole */
+    uint32_t held_lost, handed_seen, orders;
+    cl_held held[CL_MOST_HELD];
+    uint64_t order_cache[CL_ORDER_CACHE];
     cl_ring ring;
     _Atomic(cl_block *) blocks;
     cl_block **hash; /* open addressing by lock id, the thread's own */

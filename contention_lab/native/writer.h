@@ -16,7 +16,7 @@
 static struct {
     cl_file file;
     cl_written written;
-    cl_buffer waits, holds, table, gil, states, load;
+    cl_buffer waits, holds, table, gil, states, load, orders;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -41,6 +41,10 @@ cl_drain(cl_thread *thread, cl_buffer *brief)
             cl_put(&cl_writer.holds, record, sizeof(cl_hold_record));
             cl_writer.holds.count++;
             cl_writer.status.holds++;
+        }
+        else if (item->kind == CL_ORDER) {
+            cl_put(&cl_writer.orders, record, sizeof(cl_order_record));
+            cl_writer.orders.count++;
         }
         else {
             cl_put(brief, record, sizeof(cl_short_hold_record));
@@ -116,6 +120,39 @@ cl_record_open_waits(cl_thread *thread, uint64_t now)
     }
 }
 
+/* Whether somebody waits for the lock at this moment. */
+static int
+cl_is_waited_for(const cl_thread *first, uint32_t lock_id)
+{
+    for (const cl_thread *thread = first; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->waiting, memory_order_acquire)
+            && thread->wait.lock == lock_id) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Writes the holds that are not over, if somebody waits for them (at level `trace`, all). */
+static void
+cl_record_open_holds(const cl_thread *first, const cl_thread *thread, uint64_t now)
+{
+    uint32_t count = atomic_load_explicit(&thread->held_count, memory_order_acquire);
+    for (uint32_t at = 0; at < count && at < CL_MOST_HELD; at++) {
+        uint64_t what = atomic_load_explicit(&thread->held[at].what, memory_order_relaxed);
+        cl_hold_record hold = {
+            .start_ns = atomic_load_explicit(&thread->held[at].since, memory_order_relaxed),
+            .end_ns = now, .lock = (uint32_t)(what >> 32), .thread = thread->id,
+            .site = (uint32_t)what, .flags = CL_HOLD_OPEN};
+        hold.waiters = (uint32_t)cl_is_waited_for(first, hold.lock);
+        if (hold.start_ns <= now && (hold.waiters || cl_session.level == CL_LEVEL_TRACE)) {
+            cl_put(&cl_writer.holds, &hold, sizeof hold);
+            cl_writer.holds.count++;
+            cl_writer.status.holds++;
+        }
+    }
+}
+
 static void
 cl_flush(int last)
 {
@@ -141,6 +178,7 @@ cl_flush(int last)
         cl_drain(thread, &brief[i]);
         if (last) {
             cl_record_open_waits(thread, now);
+            cl_record_open_holds(first, thread, now);
         }
     }
     cl_drain_gil_probe();
@@ -171,6 +209,7 @@ cl_flush(int last)
     cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &cl_writer.waits);
     cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &cl_writer.holds);
     cl_file_send(file, CL_GIL, sizeof(cl_gil_sample), 0, &cl_writer.gil);
+    cl_file_send(file, CL_ORDER, sizeof(cl_order_record), 0, &cl_writer.orders);
     cl_file_send(file, CL_STATES, sizeof(cl_state_record), 0, &cl_writer.states);
     cl_file_send(file, CL_LOAD, sizeof(cl_load_record), 0, &cl_writer.load);
     i = 0;

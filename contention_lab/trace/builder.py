@@ -21,6 +21,7 @@ from contention_lab.trace.schema import (
     GIL_SAMPLE,
     HOLD,
     LOAD,
+    ORDER,
     SHORT_HOLD,
     STATE,
     STATUS,
@@ -29,6 +30,7 @@ from contention_lab.trace.schema import (
     Clock,
     GilFlag,
     Level,
+    OrderFlag,
     Outcome,
     WaitKind,
 )
@@ -122,6 +124,8 @@ class TraceBuilder:
         self._short_holds: dict[int, list[Records]] = {}
         self._counters: dict[tuple[int, int], Records] = {}
         self._gil: list[Records] = []
+        self._orders: list[Records] = []
+        self._order_groups = 0
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._status: dict[str, int] = {}
@@ -262,6 +266,23 @@ class TraceBuilder:
         flags = int(GilFlag.HELD) * held
         self._gil.append(np.array([(time_ns, holder, flags)], dtype=GIL_SAMPLE))
 
+    def add_order(
+        self,
+        thread: int,
+        lock: int,
+        held: Mapping[int, int],
+        *,
+        stack: int = 0,
+        time_ns: int = 0,
+        timeout: bool = False,
+    ) -> None:
+        """Add that a thread takes a lock while it holds others, each with the frame it took it."""
+        self._order_groups += 1
+        flags = int(OrderFlag.TIMEOUT_GIVEN) * timeout
+        for other, site in held.items():
+            record = time_ns, thread, self._order_groups, lock, stack, other, site, flags, 0
+            self._orders.append(np.array([record], dtype=ORDER))
+
     def add_state(
         self,
         time_ns: int,
@@ -321,6 +342,7 @@ class TraceBuilder:
         for thread, parts in sorted(self._short_holds.items()):
             yield from _fixed(ChunkKind.SHORT_HOLDS, _joined(parts, SHORT_HOLD), limit, thread)
         yield from _fixed(ChunkKind.GIL, _joined(self._gil, GIL_SAMPLE), limit)
+        yield from _fixed(ChunkKind.ORDER, _joined(self._orders, ORDER), limit)
         yield from _fixed(ChunkKind.STATES, _joined(self._states, STATE), limit)
         yield from _fixed(ChunkKind.LOAD, _joined(self._load, LOAD), limit)
         yield from _fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)

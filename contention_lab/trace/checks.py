@@ -109,6 +109,13 @@ class Checks:
         self._strangers("counters", records, self._locks, "lock")
         self._strangers("counters", records, self._threads, "thread")
 
+    def orders(self, records: Records) -> None:
+        """Look at a chunk of `schema.ORDER`."""
+        self._strangers("lock orders", records, self._locks, "lock", "held")
+        self._strangers("lock orders", records, self._threads, "thread")
+        self._strangers("lock orders", records, self._stacks, "stack")
+        self._strangers("lock orders", records, self._frames, "held_site")
+
     def event(self, time_ns: int) -> None:
         """Note a time at which the recording was still going on."""
         if time_ns < LAST_TIME_NS:

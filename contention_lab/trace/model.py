@@ -18,6 +18,7 @@ from contention_lab.trace.records import (
     joined_gil,
     joined_holds,
     joined_load,
+    joined_orders,
     joined_states,
     joined_waits,
     last_counters,
@@ -204,6 +205,7 @@ class Trace:
     hold_chunks: Sequence[tuple[int, Records]] = field(repr=False, default=())
     counter_chunks: Sequence[Records] = field(repr=False, default=())
     gil_chunks: Sequence[Records] = field(repr=False, default=())
+    order_chunks: Sequence[Records] = field(repr=False, default=())
     state_chunks: Sequence[Records] = field(repr=False, default=())
     load_chunks: Sequence[Records] = field(repr=False, default=())
 
@@ -226,6 +228,11 @@ class Trace:
     def gil(self) -> Records:
         """Samples of who held the GIL, `schema.GIL_SAMPLE`; none on builds without one."""
         return joined_gil(self.gil_chunks)
+
+    @cached_property
+    def orders(self) -> Records:
+        """Which locks were taken while which others were held, `schema.ORDER`."""
+        return joined_orders(self.order_chunks)
 
     @cached_property
     def states(self) -> Records:

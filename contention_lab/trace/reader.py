@@ -138,6 +138,7 @@ class _Content:
         self._holds: list[tuple[int, Records]] = []
         self._counters: list[Records] = []
         self._gil: list[Records] = []
+        self._orders: list[Records] = []
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._status: np.void | None = None
@@ -177,6 +178,8 @@ class _Content:
             checks.holds(thread, records)
         for records in self._counters:
             checks.counters(records)
+        for records in self._orders:
+            checks.orders(records)
         for what, labels in self._left_out.items():
             others = f" (and {len(labels) - 1} more likewise)" if len(labels) > 1 else ""
             self.problems.append(f"{labels[0]} {what}{others}")
@@ -211,6 +214,7 @@ class _Content:
             hold_chunks=tuple(self._holds),
             counter_chunks=tuple(self._counters),
             gil_chunks=tuple(self._gil),
+            order_chunks=tuple(self._orders),
             state_chunks=tuple(self._states),
             load_chunks=tuple(self._load),
         )
@@ -241,6 +245,8 @@ class _Content:
             self._counters.append(records)
         elif chunk.kind == ChunkKind.GIL:
             self._gil.append(records)
+        elif chunk.kind == ChunkKind.ORDER:
+            self._orders.append(records)
         elif chunk.kind == ChunkKind.STATES:
             self._states.append(records)
         elif chunk.kind == ChunkKind.LOAD:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from contention_lab.trace.schema import COUNTER, GIL_SAMPLE, HOLD, LOAD, STATE, WAIT, HoldFlag
+from contention_lab.trace.schema import (
+    COUNTER,
+    GIL_SAMPLE,
+    HOLD,
+    LOAD,
+    ORDER,
+    STATE,
+    WAIT,
+    HoldFlag,
+    Outcome,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +31,17 @@ Records: TypeAlias = npt.NDArray[np.void]
 
 
 def joined_waits(chunks: Sequence[Records]) -> Records:
-    """Return all wait records, `schema.WAIT`, in the order of the file."""
-    return _joined(chunks, WAIT)
+    """Return all wait records, `schema.WAIT`, in the order of the file.
+
+    A wait that was written while it was open, and again when it was over, is there once.
+    """
+    records = _joined(chunks, WAIT)
+    return _settled(records, records["outcome"] == Outcome.OPEN)
+
+
+def joined_orders(chunks: Sequence[Records]) -> Records:
+    """Return in which order locks were taken, `schema.ORDER`, in the order of the file."""
+    return _joined(chunks, ORDER)
 
 
 def joined_gil(chunks: Sequence[Records]) -> Records:
@@ -47,9 +66,12 @@ def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:
     ----------
     chunks
         Pairs of a thread and its records; the thread counts for `schema.SHORT_HOLD` only.
+
+    A hold that was written while it lasted, and again when it was over, is there once.
     """
     if all(records.dtype == HOLD for _, records in chunks):
-        return _joined([records for _, records in chunks], HOLD)
+        holds = _joined([records for _, records in chunks], HOLD)
+        return _settled(holds, holds["flags"] & int(HoldFlag.OPEN) != 0)
     holds = np.zeros(sum(len(records) for _, records in chunks), dtype=HOLD)
     at = 0
     for thread, records in chunks:
@@ -65,8 +87,7 @@ def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:
         part["thread"] = thread
         part["release_thread"] = thread
         part["flags"] = int(HoldFlag.UNCONTENDED)
-    holds.setflags(write=False)
-    return holds
+    return _settled(_read_only(holds), holds["flags"] & int(HoldFlag.OPEN) != 0)
 
 
 def last_counters(chunks: Sequence[Records]) -> Records:
@@ -75,6 +96,21 @@ def last_counters(chunks: Sequence[Records]) -> Records:
     pair = records["lock"].astype(np.uint64) << np.uint64(32) | records["thread"]
     _, from_the_end = np.unique(pair[::-1], return_index=True)
     return _read_only(records[len(records) - 1 - from_the_end])
+
+
+def _settled(records: Records, is_open: npt.NDArray[np.bool_]) -> Records:
+    """Leave out records of something open that a later record of the same thing replaces."""
+    if not is_open.any():
+        return records
+    again = np.flatnonzero(np.isin(records["start_ns"], records["start_ns"][is_open]))
+    things = records[again]
+    last: dict[tuple[int, int, int], int] = {}
+    columns = (things[name].tolist() for name in ("thread", "lock", "start_ns"))
+    for at, thing in zip(again.tolist(), zip(*columns, strict=True), strict=True):
+        if thing not in last or is_open[last[thing]]:
+            last[thing] = at
+    replaced = np.setdiff1d(again[is_open[again]], np.array([*last.values()]))
+    return _read_only(np.delete(records, replaced)) if len(replaced) else records
 
 
 def _joined(chunks: Sequence[Records], dtype: np.dtype[np.void]) -> Records:

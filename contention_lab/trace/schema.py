@@ -40,6 +40,7 @@ class ChunkKind(IntEnum):
     STATUS = 11  # STATUS: what the recorder knows of itself
     END = 12  # STATUS: the recording was closed in order
     GIL = 13  # GIL_SAMPLE: who held the GIL, about every millisecond
+    ORDER = 14  # ORDER: which lock was taken while which others were held, when first seen
     STATES = 18  # STATE: what a thread was doing, sampled
     LOAD = 20  # LOAD: how many threads of the process wanted a CPU, sampled
 
@@ -88,6 +89,12 @@ class GilFlag(IntEnum):
     """Bits of GIL_SAMPLE.flags."""
 
     HELD = 1
+
+
+class OrderFlag(IntEnum):
+    """Bits of ORDER.flags."""
+
+    TIMEOUT_GIVEN = 1
 
 
 class State(IntEnum):
@@ -234,6 +241,19 @@ STATUS: Final = np.dtype(
     ]
 )
 GIL_SAMPLE: Final = np.dtype([("time_ns", "<u8"), ("holder", "<u4"), ("flags", "<u4")])
+ORDER: Final = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("thread", "<u4"),
+        ("group", "<u4"),
+        ("lock", "<u4"),
+        ("stack", "<u4"),
+        ("held", "<u4"),
+        ("held_site", "<u4"),
+        ("flags", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
 STATE: Final = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -268,6 +288,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.STATUS: STATUS,
     ChunkKind.END: STATUS,
     ChunkKind.GIL: GIL_SAMPLE,
+    ChunkKind.ORDER: ORDER,
     ChunkKind.STATES: STATE,
     ChunkKind.LOAD: LOAD,
 }

@@ -21,6 +21,8 @@ from contention_lab.analysis.overlap import PAIR, Line, overlaps
 from contention_lab.analysis.readiness import ready_to_run
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from contention_lab.analysis.intervals import Spans
@@ -56,15 +58,24 @@ class Charges:
     gil_ns: Integers
 
 
-def charges(trace: Trace) -> Charges:
+def charges(trace: Trace, locks: Collection[int] | None = None) -> Charges:
     """Add up, for each hold, the waiting it caused.
 
     Of each lock, the sum of `ns` is the waiting for it without what no hold covers (hand-off).
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    locks
+        Ids of the locks to look at; all, if it is None.
     """
     waits, holds = lock_waits(trace), hold_spans(trace)
+    if locks is not None:
+        waits = waits.where(np.isin(waits.lock, np.fromiter(locks, dtype=np.int64)))
     waits = waits.where(waits.length_ns > 0)
+    cost = _Cost(trace, waits)
     holds = holds.where((holds.length_ns > 0) & np.isin(holds.lock, waits.lock))
-    cost = _Cost(trace)
     if len(holds.index) and len(waits.index):
         line = cost.line(waits, holds)
         crowded = np.unique(line.holds.lock[line.crowded()])
@@ -81,8 +92,9 @@ def charges(trace: Trace) -> Charges:
 class _Cost:
     """Sums by hold, and which waits overlap a hold."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, waits: Spans) -> None:
         self.trace = trace
+        self.waits = waits
         self.ready = ready_to_run(trace)
         self.ns = np.zeros(len(trace.holds), dtype=np.int64)
         self.gil_ns = np.zeros(len(trace.holds), dtype=np.int64)
@@ -149,10 +161,9 @@ class _Cost:
 
     def charges(self) -> Charges:
         """Return what was added up, and the waits that overlap no hold but name a holder."""
-        waits = lock_waits(self.trace)
-        lost = (waits.length_ns > 0) & ~self.overlaps_hold[waits.index]
-        lost &= self.trace.waits["holder"][waits.index] != 0
-        waits = waits.where(lost)
+        lost = ~self.overlaps_hold[self.waits.index]
+        lost &= self.trace.waits["holder"][self.waits.index] != 0
+        waits = self.waits.where(lost)
         hold = np.flatnonzero(self.ns)
         none = np.zeros(len(waits.index), dtype=np.int64)
         return Charges(

@@ -1,0 +1,184 @@
+"""Who waited for a lock, who held it meanwhile, and for how long: places with their stacks.
+
+It works on one group of locks at a time, from records of which most belong to other locks; so what
+all groups need is laid out once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.intervals import hold_spans, lock_waits
+from contention_lab.analysis.parties import holders, named_holders, victims
+from contention_lab.analysis.sites import user_frame
+from contention_lab.diagnosis.finding import Party
+from contention_lab.diagnosis.lock_case import HoldTimes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from contention_lab.analysis.charges import Charges
+    from contention_lab.analysis.intervals import Spans
+    from contention_lab.trace import Frame, Trace
+
+PARTIES: Final = 10
+"""Victims and culprits named per lock, at most."""
+
+
+class LockParties:
+    """Waits, holds and charges of a trace, sorted into groups of locks.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    charges
+        What its holds cost.
+    groups
+        Ids of locks, one sequence for each group; no lock is in two of them.
+    """
+
+    def __init__(self, trace: Trace, charges: Charges, groups: Sequence[Sequence[int]]) -> None:
+        self.trace = trace
+        self.charges = charges
+        self._waits, self._holds = lock_waits(trace), hold_spans(trace)
+        self._of_wait = _sorted_into(groups, self._waits.lock)
+        self._of_hold = _sorted_into(groups, self._holds.lock)
+        self._of_charge = _sorted_into(groups, charges.lock)
+        self._victims, self._holders = victims(trace), holders(trace)
+        self._named = named_holders(trace)
+
+    def waits(self, group: int) -> Spans:
+        """Return the waits for the locks of a group."""
+        return self._waits.where(self._of_wait[group])
+
+    def charged_ns(self, group: int) -> tuple[int, int]:
+        """Return the waiting that holds of a group are charged with, and of it the GIL's."""
+        mine = self._of_charge[group]
+        return int(self.charges.ns[mine].sum()), int(self.charges.gil_ns[mine].sum())
+
+    def victims(self, group: int) -> tuple[Party, ...]:
+        """Return the places that waited, with their heaviest stacks, the most time first."""
+        waits = self.waits(group)
+        whole_s = int(waits.length_ns.sum()) / 1e9
+        stacks = self.trace.waits["stack"][waits.index]
+        found = []
+        for place, weights in _weighed(self._victims.which[waits.index], waits.length_ns, stacks):
+            total_s = sum(weights.values()) / 1e9
+            stack = self._heaviest({stack: weight for (stack,), weight in weights.items()})
+            found.append(
+                Party(self._victims.frames[place], stack, total_s, _share(total_s, whole_s))
+            )
+        return tuple(found)
+
+    def culprits(self, group: int) -> tuple[Party, ...]:
+        """Return the places that acquired, with what they were executing while others waited.
+
+        A holder that was seen at the very place where it acquires had only just been given the
+        lock: what it does with it, it shows later, and if it is never seen, at its release.
+        """
+        whole_s = int(self.waits(group).length_ns.sum()) / 1e9
+        mine = self._of_charge[group]
+        hold, wait = self.charges.hold[mine], self.charges.wait[mine]
+        held, seen = hold >= 0, wait >= 0
+        place = np.zeros(len(mine), dtype=np.intp)
+        place[held] = self._holders.which[hold[held]]
+        place[~held] = len(self._holders.frames) + self._named.which[wait[~held]]
+        stack, site = np.zeros((2, len(mine)), dtype=np.int64)
+        stack[held] = self.trace.holds["stack"][hold[held]]
+        stack[seen] = self.trace.waits["holder_stack"][wait[seen]]
+        site[held] = self.trace.holds["site"][hold[held]]
+        frames = (*self._holders.frames, *self._named.frames)
+        ns = self.charges.ns[mine] - self.charges.gil_ns[mine]
+        found = []
+        for at, weights in _weighed(place, ns, seen, stack, site):
+            acquired, total_s = frames[at], sum(weights.values()) / 1e9
+            ways: list[dict[int, float]] = [{}, {}, {}]
+            for (running, under, acquire), weight in weights.items():
+                way = running * (2 - self._is_at(under, acquire))
+                ways[way][under] = ways[way].get(under, 0.0) + weight
+            heaviest = self._heaviest(next(filter(None, reversed(ways))))
+            site_of = user_frame(heaviest) or acquired
+            found.append(Party(site_of, heaviest, total_s, _share(total_s, whole_s), acquired))
+        return tuple(found)
+
+    def hold_times(self, group: int) -> dict[Frame | None, HoldTimes]:
+        """Return how long the holds of a group lasted, by where the lock was acquired."""
+        spans = self._holds.where(self._of_hold[group])
+        records = self.trace.holds[spans.index]
+        place, length = self._holders.which[spans.index], spans.length_ns / 1e9
+        measured = (records["cpu_ns"] > 0) & (records["preemptions"] > 0)
+        displaced = np.where(
+            measured, np.maximum(length - records["cpu_ns"].astype(np.int64) / 1e9, 0.0), 0.0
+        )
+        order = np.argsort(place, kind="stable")
+        first = np.flatnonzero(np.diff(place[order], prepend=-1))
+        return {
+            self._holders.frames[int(place[part[0]])]: HoldTimes(
+                len(part),
+                float(length[part].sum()),
+                float(np.median(length[part])),
+                float(displaced[part].sum()),
+            )
+            for part in np.split(order, first[1:])
+            if len(part)
+        }
+
+    def _is_at(self, stack: int, frame: int) -> bool:
+        """Return whether the innermost user code of a stack is at the line of a frame."""
+        return user_frame(self.trace.stack(stack)) == self.trace.frames.get(frame)
+
+    def _heaviest(self, weights: Mapping[int, float]) -> tuple[Frame, ...]:
+        """Return the heaviest stack at the heaviest line of the heaviest function."""
+        stacks = {stack: self.trace.stack(stack) for stack in weights}
+        for level in (_function, user_frame):
+            keys: dict[int, object] = {stack: level(frames) for stack, frames in stacks.items()}
+            sums: dict[object, float] = defaultdict(float)
+            for stack, key in keys.items():
+                sums[key] += weights[stack]
+            most = max(sums, key=lambda key: sums[key])
+            stacks = {stack: stacks[stack] for stack, key in keys.items() if key == most}
+        return stacks[max(stacks, key=lambda stack: weights[stack])]
+
+
+def _sorted_into(
+    groups: Sequence[Sequence[int]], lock: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.intp]]:
+    """Return for each group the positions of its locks' records, in their order."""
+    number = np.full(1 + max(map(max, filter(None, groups)), default=0), len(groups), np.uint8)
+    for at, locks in enumerate(groups):
+        number[np.fromiter(locks, dtype=np.intp)] = at
+    of_record = number[np.where(lock < len(number), lock, 0)]
+    of_record[lock >= len(number)] = len(groups)
+    order = np.argsort(of_record, kind="stable")
+    bounds = np.searchsorted(of_record[order], np.arange(len(groups) + 1))
+    return [order[bounds[at] : bounds[at + 1]] for at in range(len(groups))]
+
+
+def _weighed(
+    which: npt.NDArray[np.intp], ns: npt.NDArray[np.int64], *columns: npt.NDArray[Any]
+) -> Iterator[tuple[int, dict[tuple[int, ...], float]]]:
+    """Yield places with the time under each combination of columns, the most time first."""
+    combinations, at = distinct(which, *(column * 1 for column in columns))
+    times = np.bincount(at, weights=ns, minlength=len(combinations)).tolist()
+    places: dict[int, dict[tuple[int, ...], float]] = defaultdict(dict)
+    for (place, *rest), time in zip(combinations, times, strict=True):
+        places[place][tuple(rest)] = time
+    order = sorted(places.items(), key=lambda item: -sum(item[1].values()))
+    return (item for item in order[:PARTIES] if sum(item[1].values()) > 0)
+
+
+def _share(part_s: float, whole_s: float) -> float:
+    return part_s / whole_s if whole_s else 0.0
+
+
+def _function(stack: Sequence[Frame]) -> object:
+    """Return the innermost function of user code."""
+    frame = user_frame(stack)
+    return frame and (frame.filename, frame.function)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
+    from contention_lab.capture.existing import Note
+
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 _STARTED_BY = "contention-lab record"
 _HELPER = "from multiprocessing.resource_tracker import main"
@@ -121,10 +123,21 @@ class ProgramSession(Session):
             return ""
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
+        also += _those_missing(self.unrecorded)
         return (
             f"wrote {self.shown} ({self.counted()}){also}; "
             f"next: contention-lab diagnose {_quoted(self.shown)}"
         )
+
+
+def _those_missing(notes: "list[Note]") -> str:
+    """Say how many child processes were not recorded, and why the first was not."""
+    if not notes:
+        return ""
+    missing = sum(int(note["count"]) for note in notes)
+    processes = f"{missing} child process{'es were' if missing > 1 else ' was'}"
+    example = str(notes[0]["what"]).removeprefix("child process ")
+    return f"; {processes} not recorded ({example}: {notes[0]['why']})"
 
 
 def _flush(stream: "TextIO | None", original: "TextIO | None") -> None:

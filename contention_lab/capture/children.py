@@ -8,7 +8,7 @@ Forked children are the session's business.
 import os
 import sys
 
-from contention_lab.capture import launch
+from contention_lab.capture import launch, unrecorded
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
     """
     import _posixsubprocess
 
-    passing = _Passing(launch.child_variables(trace, level, existing=existing))
+    passing = _Passing(trace, launch.child_variables(trace, level, existing=existing))
     undo.call(passing.take_back)
     front = _core.Front(_posixsubprocess.fork_exec, passing.by_list)
     undo.set(_posixsubprocess, "fork_exec", front)
@@ -47,19 +47,30 @@ def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
     for name in ("execve", "posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
             undo.set(os, name, _core.Front(getattr(os, name), passing.by_mapping))
-    for name in ("execv", "system"):
-        undo.set(os, name, _core.Front(getattr(os, name), passing.by_inheritance))
+    undo.set(os, "execv", _core.Front(os.execv, passing.to_execv))
+    undo.set(os, "system", _core.Front(os.system, passing.to_system))
 
 
 class _Passing:
     """Passes the variables on, in each of the ways in which a process gets its environment."""
 
-    def __init__(self, variables: "Mapping[str, str]") -> None:
+    def __init__(self, trace: str, variables: "Mapping[str, str]") -> None:
+        self._trace = trace
         self._variables = variables
         self._put: dict[str, str] = {}
         self.by_inheritance()
 
-    def by_inheritance(self, *_: "Any", **__: "Any") -> None:
+    def to_execv(self, path: "Any" = None, argv: "Any" = (), *_: "Any", **__: "Any") -> None:
+        """Have the program that this process becomes inherit them."""
+        self._look_at(path, argv)
+        self.by_inheritance()
+
+    def to_system(self, command: "Any" = "", **__: "Any") -> None:
+        """Have what a shell starts inherit them."""
+        unrecorded.note_command(self._trace, command)
+        self.by_inheritance()
+
+    def by_inheritance(self) -> None:
         """Change the C library's environment only: what a process gets that is given none."""
         for name, value in launch.add_to(os.environ, self._variables).items():
             if os.environ.get(name) != value:
@@ -68,6 +79,7 @@ class _Passing:
 
     def by_list(self, *arguments: "Any", **others: "Any") -> "Arguments | None":
         """Change the environment that `fork_exec` is given: None, or NAME=value in bytes."""
+        self._look_at_first(*arguments[:2])
         given = arguments[_ENVIRONMENT_OF_FORK_EXEC : _ENVIRONMENT_OF_FORK_EXEC + 1]
         if given == (None,):
             self.by_inheritance()
@@ -83,11 +95,28 @@ class _Passing:
         self, path: "Any", argv: "Any", env: "Any", **others: "Any"
     ) -> "Arguments | None":
         """Change the environment that `execve` and `posix_spawn` are given."""
+        self._look_at(path, argv)
         if env is None:
             self.by_inheritance()
             return None
         in_bytes = any(isinstance(name, bytes) for name in env)
         return (path, argv, launch.add_to(env, self._variables, in_bytes=in_bytes)), others
+
+    def _look_at_first(self, argv: "Any" = (), paths: "Any" = ()) -> None:
+        """Look at the first of some paths that there is."""
+        for path in paths if isinstance(paths, list | tuple) else ():
+            if self._look_at(path, argv):
+                return
+
+    def _look_at(self, path: "Any", argv: "Any") -> bool:
+        """Note a process that cannot be recorded; return whether there is such a program."""
+        try:
+            there = isinstance(path, int) or os.access(path, os.X_OK)
+        except (TypeError, ValueError):
+            return False
+        if there:
+            unrecorded.note_if_closed(self._trace, path, argv)
+        return there
 
     def take_back(self) -> None:
         """Give the C library's environment back what `os.environ` has."""

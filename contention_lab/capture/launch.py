@@ -9,7 +9,7 @@ are Python's own. The variables are taken out of the environment again before th
 import os
 import sys
 
-from contention_lab.capture import trace_file
+from contention_lab.capture import trace_file, unrecorded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def _variables(
         variables["EXISTING"] = "1"
     if subprocesses:
         variables["SUBPROCESSES"] = "1"
+        variables["UNRECORDED"] = unrecorded.notes_path(trace)
     return {f"{PREFIX}{name}": value for name, value in variables.items()}
 
 

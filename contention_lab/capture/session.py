@@ -16,6 +16,7 @@ from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode
 from contention_lab.capture.trace_file import child_path, open_trace, remove
 from contention_lab.capture.undo import Undo
+from contention_lab.capture.unrecorded import take_notes
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Final, Self
 
+    from contention_lab.capture.existing import Note
     from contention_lab.capture.references import Referred
     from contention_lab.capture.summary import Summary
 
@@ -42,6 +44,8 @@ class Session:
         "counters", "profile" or "trace".
     existing, subprocesses : bool
         See `record`.
+    unrecorded : list
+        After the end: child processes that could not be recorded, as in the metadata's `not_seen`.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class Session:
         self.family = path
         self.is_child = self.is_forked = False
         self.totals: dict[str, int] = {}
+        self.unrecorded: list[Note] = []
+        self._not_seen: list[Note] = []
         self._is_ending = False
         self._stack_depth = stack_depth
         self._ring_bytes = RING_BYTES[level] if ring_bytes is None else ring_bytes
@@ -108,13 +114,16 @@ class Session:
         try:
             _left_by_parent.restore()
             self._undo = Undo()
-            not_seen = kept_factories()
+            self._not_seen = kept_factories()
             patches.install(self._undo)
             process.install(self._undo, active)
             if self.subprocesses:
+                if not self.is_child:
+                    take_notes(self.family)  # an earlier run's
                 children.install(self._undo, self.family, self.level, existing=self.existing)
             self._exchanged, left_alone = exchange_existing(everything=self.existing)
-            _core.add_meta(encode({"not_seen": not_seen + left_alone}))
+            self._not_seen += left_alone
+            _core.add_meta(encode({"not_seen": self._not_seen}))
         except BaseException:
             self._end_core()
             self._undo.restore()
@@ -226,6 +235,10 @@ class Session:
     def _end_core(self) -> None:
         global _active
         self._is_ending = True
+        if self.subprocesses and not self.is_child:
+            self.unrecorded = take_notes(self.family)
+            if self.unrecorded:
+                _core.add_meta(encode({"not_seen": self._not_seen + self.unrecorded}))
         atexit.unregister(self.stop_at_exit)
         try:
             self.totals = _core.stop()  # lets other threads run: none may start a recording yet

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,11 @@ USE = (
 
 
 def record(
-    folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ("--subprocesses",)
+    folder: Path,
+    text: str,
+    *arguments: str,
+    options: tuple[str, ...] = ("--subprocesses",),
+    quiet: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(textwrap.dedent(text))
     (folder / "use.py").write_text(USE)
@@ -30,7 +36,7 @@ def record(
             "-m",
             "contention_lab",
             "record",
-            "-q",
+            *(("-q",) if quiet else ()),
             *options,
             "program.py",
             *arguments,
@@ -53,6 +59,11 @@ def children(folder: Path) -> list[cl.Trace]:
     for trace in traces:
         assert Path(trace.path).name.split(".")[1].split("-")[0] == str(trace.pid)
     return traces
+
+
+def unrecorded(folder: Path) -> list[dict[str, Any]]:
+    notes = cl.load(folder / "program.clt").meta["not_seen"]
+    return [note for note in notes if note["what"].startswith("child process")]
 
 
 def uses(trace: cl.Trace, count: int = 11) -> int:
@@ -216,6 +227,81 @@ def test_children_see_the_environment_they_were_given(tmp_path: Path) -> None:
 
     assert done.stdout == plain.stdout
     assert len(children(tmp_path)) == 3
+
+
+CLOSED = {
+    "subprocess": "subprocess.run([sys.executable, '-B', '-I', 'use.py'])",
+    "an option with a value before it": (
+        "subprocess.run([sys.executable, '-W', 'ignore', '-X', 'utf8', '-BI', 'use.py'])"
+    ),
+    "a shell": "subprocess.run(f'true && \"{sys.executable}\" -I use.py', shell=True)",
+    "os.system": "os.system(f'{sys.executable} -I use.py')",
+    "os.posix_spawn": (
+        "os.waitpid(os.posix_spawn(sys.executable, ['python', '-I', 'use.py'], os.environ), 0)"
+    ),
+    "os.spawnv": "os.spawnv(os.P_WAIT, sys.executable, ['python', '-I', 'use.py'])",
+    "os.execv": "os.execv(sys.executable, ['python', '-I', 'use.py'])",
+    "a child": (
+        'inner = \'import subprocess, sys; subprocess.run([sys.executable, "-I", "use.py"])\'\n'
+        "subprocess.run([sys.executable, '-c', inner])"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", CLOSED)
+def test_a_python_that_cannot_be_recorded_is_said_to_be_missing(way: str, tmp_path: Path) -> None:
+    done = record(
+        tmp_path,
+        f"import os, subprocess, sys\nsubprocess.run(['true', '-I'])\n{CLOSED[way]}\n",
+        quiet=False,
+    )
+
+    assert done.returncode == 0
+    assert re.search(
+        r"; 1 child process was not recorded \(python[\d.]*: started with -I, [a-z ]+\); ",
+        done.stderr,
+    )
+    (note,) = unrecorded(tmp_path)
+    assert note["count"] == 1
+    assert not [*tmp_path.glob("*.unrecorded")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["'use.py', '-I'", "'-c', '1', '-E'", "'-m', 'use', '-S'", "'-W', 'ignore', 'use.py'", "'-u'"],
+)
+def test_options_of_a_childs_program_shut_nobody_out(arguments: str, tmp_path: Path) -> None:
+    done = record(
+        tmp_path,
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, {arguments}], stdin=subprocess.DEVNULL)\n",
+        quiet=False,
+    )
+
+    assert done.returncode == 0
+    assert "not recorded" not in done.stderr
+    assert unrecorded(tmp_path) == []
+
+
+def test_a_python_without_a_recorder_of_its_own_says_that_it_is_missing(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    (foreign / "contention_lab").mkdir(parents=True)
+    (foreign / "contention_lab" / "__init__.py").write_text("raise ImportError('built for 3.14')")
+    done = record(
+        tmp_path,
+        """
+        import os, subprocess, sys
+        for _ in range(2):
+            subprocess.run([sys.executable, "use.py"], env={**os.environ, "PYTHONPATH": "foreign"})
+        """,
+        quiet=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "; 2 child processes were not recorded (of Python 3." in done.stderr
+    (note,) = unrecorded(tmp_path)
+    assert (note["why"], note["count"]) == ("built for 3.14", 2)
 
 
 def test_without_the_option_children_are_left_alone(tmp_path: Path) -> None:

@@ -35,9 +35,24 @@ def leave_path():
             del sys.path_importer_cache[folder]
 
 
+def tell_parent(variables, why):
+    """Note beside the trace that this process is not recorded; see `capture/unrecorded.py`."""
+    path = variables.get("UNRECORDED")
+    if not path or variables.get("ROLE") != "child":
+        return
+    try:
+        version = ".".join(str(number) for number in sys.version_info[:3])
+        with open(path, "a") as file:
+            file.write("child process of Python %s\t%s\n" % (version, why))
+    except Exception:
+        pass
+
+
 def begin(variables):
     """Begin to record, where this Python has what it takes."""
     home = variables.get("HOME")
+    if home and sys.version_info < (3, 11):
+        tell_parent(variables, "recording needs Python 3.11 or later")
     if not home or sys.version_info < (3, 11):
         return
     sys.path.append(home)  # last: it may be another environment's
@@ -48,6 +63,7 @@ def begin(variables):
     except Exception as error:
         if variables.get("ROLE") == "main" and sys.stderr is not None:
             sys.stderr.write("contention-lab: nothing is recorded: %s\n" % (error,))
+        tell_parent(variables, str(error).partition("\n")[0])
     finally:
         sys.path.reverse()
         sys.path.remove(home)

@@ -62,8 +62,9 @@ cl_block_rehash(cl_thread *thread)
 
 typedef cl_lock_info *(*cl_info_source)(void *lock, uint32_t epoch);
 
+/* The counters of a lock on this thread, NULL if there are none (any more). */
 static cl_block *
-cl_block_find(cl_thread *thread, uint32_t lock_id, void *lock, cl_info_source source)
+cl_block_known(const cl_thread *thread, uint32_t lock_id)
 {
     if (thread->hash != NULL) {
         for (uint32_t at = cl_block_slot(thread, lock_id); thread->hash[at] != NULL;
@@ -72,6 +73,16 @@ cl_block_find(cl_thread *thread, uint32_t lock_id, void *lock, cl_info_source so
                 return thread->hash[at];
             }
         }
+    }
+    return NULL;
+}
+
+static cl_block *
+cl_block_find(cl_thread *thread, uint32_t lock_id, void *lock, cl_info_source source)
+{
+    cl_block *known = cl_block_known(thread, lock_id);
+    if (known != NULL) {
+        return known;
     }
     if (thread->hash == NULL || 4 * (thread->hash_used + 1) > 3 * (thread->hash_mask + 1)) {
         if (cl_block_rehash(thread) < 0) {

@@ -58,6 +58,12 @@ typedef struct {
 
 #define CL_ORDER_CACHE 128 /* per thread, direct-mapped */
 
+/* A thread's failed tries in a row, of one lock or several in turn: a wait, whatever it is made of. */
+struct cl_tries {
+    uint64_t count, last_ns, cpu_ns; /* the CPU time of the thread when it began */
+    cl_wait_record record;           /* of the first */
+};
+
 #define CL_LONG_SITES 256
 
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
@@ -75,6 +81,7 @@ typedef struct cl_thread {
     uint32_t coordinating; /* waits in `coordination`; the thread's own, see coordination.h */
     struct cl_coordination coordination[CL_NESTED_WAITS];
     uint32_t slot;              /* in cl_slots */
+    struct cl_tries tries;
     uint32_t busy;              /* waits in progress on it; the thread's own */
     _Atomic uint32_t named;     /* 1: `name` is final */
     uint32_t name_tries;        /* how often its name has been looked for in vain; the thread's own */

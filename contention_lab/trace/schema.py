@@ -83,6 +83,7 @@ class WaitFlag(IntEnum):
 
     TIMEOUT_GIVEN = 1
     STACK_TRUNCATED = 2
+    SERIES = 4  # of failed tries in a row: from the first until the thread had a lock
 
 
 class GilFlag(IntEnum):

@@ -15,6 +15,7 @@ from contention_lab.trace.schema import (
     HISTOGRAM_BUCKETS,
     HoldFlag,
     Outcome,
+    WaitFlag,
     WaitKind,
 )
 
@@ -53,20 +54,21 @@ def totals(waits: Records, holds: Records) -> Records:
 
 def _add_waits(counters: Records, at: npt.NDArray[np.intp], waits: Records) -> None:
     blocking = waits["outcome"] != Outcome.FAILED_TRY
+    series = waits["flags"] & int(WaitFlag.SERIES) != 0
     for column, outcome in (
         ("acquires", Outcome.ACQUIRED),
         ("timed_out", Outcome.TIMED_OUT),
         ("failed_tries", Outcome.FAILED_TRY),
         ("interrupted", Outcome.INTERRUPTED),
     ):
-        np.add.at(counters[column], at, (waits["outcome"] == outcome).astype(np.uint64))
+        np.add.at(counters[column], at, ((waits["outcome"] == outcome) & ~series).astype(np.uint64))
     np.add.at(counters["contended"], at, blocking.astype(np.uint64))
     start, end = waits["start_ns"], waits["end_ns"]
-    waited = np.where(blocking & (end >= start), end - start, 0).astype(np.uint64)
+    waited = np.where((blocking | series) & (end >= start), end - start, 0).astype(np.uint64)
     np.add.at(counters["wait_ns"], at, waited)
     np.maximum.at(counters["max_wait_ns"], at, waited)
     for column in ("spin_ns", "park_ns", "gil_ns", "spin_cpu_ns", "spins"):
-        np.add.at(counters[column], at, waits[column] * blocking)
+        np.add.at(counters[column], at, waits[column] * (blocking | series))
 
 
 def _add_holds(counters: Records, at: npt.NDArray[np.intp], holds: Records) -> None:

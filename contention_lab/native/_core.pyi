@@ -8,6 +8,7 @@ TIMED_OUT: Final[int]
 FAILED_TRY: Final[int]
 INTERRUPTED: Final[int]
 CANCELLED: Final[int]
+AGAIN: Final[int]
 
 class Mutex:
     def __new__(cls, name: str | None = None) -> Mutex: ...
@@ -105,6 +106,14 @@ class Front:
     ) -> Front: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class TimedMethod:
+    """A method that tells `slow` of calls that took long."""
+
+    def __new__(
+        cls, method: Callable[..., Any], slow: Callable[[Any, int, int, int], object]
+    ) -> TimedMethod: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 def claim(fd: int, /) -> int: ...
 def add_meta(json: bytes, /) -> bool: ...
 def stand_in(lock_type: type, name: str, /) -> object: ...
@@ -145,8 +154,21 @@ def emit_wait(
     holder_site: int,
     holder_stack: int,
     waiters: int,
+    flags: int = 0,
+    awaited_stack: int = 0,
     /,
 ) -> None: ...
+def emit_step(
+    start_ns: int,
+    end_ns: int,
+    task: int,
+    stack: int,
+    ready: int,
+    victim: int,
+    victim_stack: int,
+    /,
+) -> None: ...
+def watch(source: object, begins: bool, /) -> None: ...
 def take(
     source: Source, party: int, site: int, task: object, blocked: bool, count: bool, /
 ) -> Permit: ...

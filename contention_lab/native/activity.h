@@ -4,8 +4,9 @@
  *
  * It runs on the GIL probe's thread (gil_probe.h) and asks the kernel. Threads in a wait that is recorded
  * anyway are left out, except for stacks. Only for stacks is the GIL taken, and only if threads have just
- * been seen to wait for it, more threads wanted a CPU than there are, or one slept in native code or waited
- * for a file lock: a program that does none of this is never disturbed.
+ * been seen to wait for it, more threads wanted a CPU than there are, one slept in native code or waited
+ * for a file lock, one waits for others to do something, or an event loop is kept by one callback: a program
+ * that does none of this is never disturbed.
  */
 #ifndef CL_ACTIVITY_H
 #define CL_ACTIVITY_H
@@ -17,7 +18,9 @@
 
 #define CL_STATES_AT_ONCE 3          /* 3 to 6 us each, in every beat of the probe */
 #define CL_STACKS_EVERY_NS 50000000u /* with the GIL: some us for each thread */
+#define CL_STACKS_AT_FIRST_NS 10000000u /* a short program must give enough of them */
 #define CL_STACKS_AT_ONCE 64
+#define CL_LONG_STEP_NS 2000000u /* of an event loop */
 #define CL_LOAD_EVERY_NS 25000000u /* at least; 100 times what a look costs at most */
 #define CL_TASKS 4096
 
@@ -210,6 +213,33 @@ cl_activity_let_through(void)
 
 #endif
 
+/* Whether somebody waits for what other threads are doing, or an event loop for one callback. */
+static int
+cl_activity_awaited(uint64_t now)
+{
+    uint64_t since = atomic_load_explicit(&cl_step_since, memory_order_relaxed);
+    if (since != 0 && now > since && now - since >= CL_LONG_STEP_NS) {
+        return 1;
+    }
+    uint32_t used = atomic_load_explicit(&cl_slots_used, memory_order_relaxed);
+    for (uint32_t i = 0; i < used; i++) {
+        if (atomic_load_explicit(&cl_slots[i].doing, memory_order_relaxed) == CL_AWAITS_OTHERS) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* How long to wait between two looks at stacks: a fiftieth of the recording so far, within bounds. */
+static uint64_t
+cl_activity_stacks_every(uint64_t now)
+{
+    uint64_t wanted = now / 50u;
+    return wanted < CL_STACKS_AT_FIRST_NS ? CL_STACKS_AT_FIRST_NS
+           : wanted > CL_STACKS_EVERY_NS  ? CL_STACKS_EVERY_NS
+                                          : wanted;
+}
+
 /* One beat. 1 if it had the GIL in between. */
 static int
 cl_activity_beat(cl_ring *ring, _Atomic uint32_t *stop)
@@ -222,8 +252,9 @@ cl_activity_beat(cl_ring *ring, _Atomic uint32_t *stop)
         uint64_t cost_ns = 100u * (cl_now() - now);
         cl_activity.load_every_ns = cost_ns > CL_LOAD_EVERY_NS ? cost_ns : CL_LOAD_EVERY_NS;
     }
-    if (!cl_activity.curious || cl_session.level < CL_LEVEL_PROFILE || cl_activity.frames == NULL
-        || now - cl_activity.last_stacks_ns < CL_STACKS_EVERY_NS) {
+    if (cl_session.level < CL_LEVEL_PROFILE || cl_activity.frames == NULL
+        || now - cl_activity.last_stacks_ns < cl_activity_stacks_every(now)
+        || !(cl_activity.curious || cl_activity_awaited(now))) {
         return 0;
     }
     cl_activity.last_stacks_ns = now;

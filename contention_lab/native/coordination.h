@@ -10,6 +10,14 @@
 
 #include "lock_record.h"
 
+/* When the hold of the lock that is going on began; 0 if there is none in this recording. */
+static uint64_t
+cl_coordination_hold(cl_lock *lock, uint32_t epoch)
+{
+    int held = atomic_load_explicit(&lock->hold_epoch, memory_order_relaxed) == epoch;
+    return held ? atomic_load_explicit(&lock->hold_start, memory_order_relaxed) : 0;
+}
+
 /* Marks the start of a coordination wait, or of one for a permit that `holder` has; its token, 0 if
  * nothing is being recorded. */
 static unsigned
@@ -34,6 +42,14 @@ cl_coordination_begin(cl_lock *lock, int kind, uint32_t holder, uint32_t holder_
     wait->record.holder = holder;
     wait->record.holder_site = holder_site;
     wait->record.waiters = waiters;
+    /* Since its last wait on it, has this thread let go of the lock? A hold has one beginning. */
+    uint64_t hold_start = cl_coordination_hold(lock, epoch);
+    if (hold_start != 0 && thread->woken_lock == lock->id && thread->woken_hold == hold_start) {
+        wait->record.flags |= CL_WAIT_AGAIN;
+    }
+    if (cl_watchable(lock)) {
+        cl_watch_begin(lock);
+    }
     wait->record.start_ns = cl_now();
     if (cl_session.level >= CL_LEVEL_PROFILE) {
         wait->record.stack = cl_victim_stack(thread, &wait->record);
@@ -49,6 +65,9 @@ static void
 cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
 {
     cl_thread *thread = cl_current;
+    if (token != 0 && cl_watchable(lock)) {
+        cl_watch_end(lock);
+    }
     if (token == 0 || thread == NULL || thread->coordinating < token
         || thread->coordination[token - 1].lock != lock->id) {
         return; /* a recording has ended or begun meanwhile */
@@ -63,6 +82,8 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
     record->park_ns = record->end_ns - record->start_ns;
     int recording = thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (record->kind == CL_COORDINATION) {
+        thread->woken_lock = lock->id;
+        thread->woken_hold = cl_coordination_hold(lock, thread->epoch);
         /* Whoever gave up or was interrupted was not woken. */
         int known = outcome == CL_ACQUIRED
                     && atomic_load_explicit(&woken->waker_epoch, memory_order_relaxed) == thread->epoch;

@@ -125,17 +125,17 @@ cl_emit_party(PyObject *module, PyObject *name)
 }
 
 /* emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site, holder_stack,
- * waiters): one wait, with the counters that go with it (an acquire too, if it was acquired). */
+ * waiters, flags=0, awaited_stack=0): one wait, with the counters that go with it (an acquire too, if it was acquired). */
 static PyObject *
 cl_emit_wait(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *object;
-    unsigned int party, stack, holder, holder_site, holder_stack, waiters;
+    unsigned int party, stack, holder, holder_site, holder_stack, waiters, flags = 0, awaited_stack = 0;
     int outcome, kind;
     unsigned long long start, end;
-    if (!PyArg_ParseTuple(args, "OIKKiiIIIII", &object, &party, &start, &end, &outcome, &kind, &stack,
-                          &holder, &holder_site, &holder_stack, &waiters)) {
+    if (!PyArg_ParseTuple(args, "OIKKiiIIIII|II", &object, &party, &start, &end, &outcome, &kind, &stack,
+                          &holder, &holder_site, &holder_stack, &waiters, &flags, &awaited_stack)) {
         return NULL;
     }
     cl_lock *lock = cl_as_ours(object);
@@ -158,7 +158,8 @@ cl_emit_wait(PyObject *module, PyObject *args)
         .start_ns = start, .end_ns = end, .lock = lock->id,
         .park_ns = asleep ? end - start : 0, .thread = asleep ? thread->id : party, .stack = stack,
         .holder = holder, .holder_site = holder_site, .holder_stack = holder_stack,
-        .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind};
+        .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind,
+        .flags = (uint16_t)flags, .awaited_stack = awaited_stack};
     if (outcome == CL_FAILED_TRY) {
         cl_add(&block->value[CL_C_FAILED_TRIES], 1);
     }
@@ -207,7 +208,7 @@ cl_emit_count(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     {"party", cl_emit_party, METH_O, "party(name)\n--\n\nA new id for a task."}, \
     {"emit_wait", cl_emit_wait, METH_VARARGS, \
      "emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site,\n" \
-     "holder_stack, waiters)\n--\n\nRecord a wait that Python code timed with now()."}, \
+     "holder_stack, waiters, flags=0, awaited_stack=0)\n--\n\nRecord a wait that Python code timed with now()."}, \
     {"count", (PyCFunction)(void (*)(void))cl_emit_count, METH_FASTCALL, \
      "count(lock, acquires, failed_tries, recursions)\n--\n\nCount attempts that did not wait."}, \
     {"intern_stack", cl_emit_intern_stack, METH_O, \

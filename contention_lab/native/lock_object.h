@@ -30,6 +30,9 @@ typedef struct cl_lock {
     _Atomic uint32_t hold_epoch;      /* the holder's: the recording the three belong to */
     _Atomic uint32_t waiters;         /* recorded waiters */
     _Atomic uint32_t gave_up;         /* some waiter timed out during this hold */
+    _Atomic uint32_t watchers;        /* threads that wait for something else, giving it up: see watch.h */
+    _Atomic uint32_t watched_left;    /* holds that may still be recorded for them */
+    _Atomic uint64_t watched_since;   /* when that number was last set */
     uint32_t yield_after, park_after; /* SpinLock: rounds, UINT32_MAX never */
     uint8_t kind, backoff;
     uint8_t label;                    /* what to call the type, see cl_label_text */

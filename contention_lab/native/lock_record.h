@@ -9,6 +9,7 @@
 
 #include "held.h"
 #include "wait_spin.h"
+#include "watch.h"
 
 #define CL_LONG_HOLD_NS 100000u /* from here on, two system calls (0.8 us) at both ends are worth it */
 #define CL_TRY_RECORD_NS 1000000u /* failed tries in a loop: one record a millisecond, all counted */
@@ -368,6 +369,11 @@ cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blo
     cl_count_hold(block, length);
     if (__builtin_expect(!blocked, 1)) {
         if (cl_session.level < CL_LEVEL_TRACE) {
+            if (__builtin_expect(hold->flags & CL_HOLD_WATCHED, 0)
+                && cl_session.level == CL_LEVEL_PROFILE) {
+                hold->flags |= CL_HOLD_UNCONTENDED;
+                cl_thread_record(thread, CL_HOLDS, hold, sizeof *hold);
+            }
             return;
         }
         if (length <= UINT32_MAX && !(hold->flags & CL_HOLD_HANDED_OFF)) {
@@ -413,6 +419,7 @@ cl_lock_release(cl_lock *lock)
         atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
     }
     hold.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
+    hold.flags = cl_watched(lock) ? CL_HOLD_WATCHED : 0;
     atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
     hold.end_ns = cl_now();
     uint32_t old = cl_lock_unlock(lock);

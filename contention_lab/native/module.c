@@ -8,7 +8,7 @@
 #include "lock_slots.h"
 #include "recorder.h"
 #include "ring_probe.h"
-#include "emit.h"
+#include "loop_step.h"
 #include "exchange.h"
 #include "front.h"
 #include "trace_file.h"
@@ -191,6 +191,7 @@ static PyMethodDef core_methods[] = {
     {"fork_returned", core_fork_returned, METH_NOARGS, "fork_returned()\n--\n\nos.fork() did."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_EMIT_METHODS,
+    CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,
     CL_PERMIT_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
@@ -198,6 +199,8 @@ static PyMethodDef core_methods[] = {
     {"wait_permit", cl_wait_permit, METH_VARARGS,
      "wait_permit(source, holder, holder_site, waiters)\n--\n\n"
      "A wait for a permit that `holder` has begins; its token, 0 for none."},
+    {"watch", (PyCFunction)(void (*)(void))cl_source_watch, METH_FASTCALL,
+     "watch(source, begins)\n--\n\nA task waits on a condition of this lock, or has ceased to."},
     {"wait_stop", cl_wait_stop, METH_O,
      "wait_stop(lock)\n--\n\nA coordination wait on it is over; wait_end() will say how it ended."},
     {"same_as", cl_same_as, METH_VARARGS,
@@ -245,10 +248,11 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
-        || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0) {
+        || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0
+        || cl_lock_type_add(module, "TimedMethod", &cl_timed_spec, NULL) < 0) {
         return -1;
     }
-    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0) {
+    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0 || cl_loop_step_ready() < 0) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};
@@ -262,6 +266,7 @@ core_exec(PyObject *module)
     } constants[] = {
         {"MAX_STACK_DEPTH", CL_MAX_DEPTH}, {"ACQUIRED", CL_ACQUIRED}, {"TIMED_OUT", CL_TIMED_OUT},
         {"FAILED_TRY", CL_FAILED_TRY}, {"INTERRUPTED", CL_INTERRUPTED}, {"CANCELLED", CL_CANCELLED},
+        {"AGAIN", CL_WAIT_AGAIN},
     };
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) {

@@ -101,12 +101,14 @@ cl_permit_give(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         .release_thread = party != 0 ? (uint32_t)party : thread->id,
         .flags = (args[5] == Py_True ? CL_HOLD_HANDED_OFF : 0u)
                  | (waiters > 0 ? 0u : CL_HOLD_UNCONTENDED)};
+    int watched = cl_watched(lock);
+    hold.flags |= watched ? CL_HOLD_WATCHED : 0u;
     cl_count_hold(block, hold.end_ns - hold.start_ns);
     if (waiters > 0) {
         cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
         hold.stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
     }
-    if (waiters > 0 || cl_session.level == CL_LEVEL_TRACE) {
+    if (waiters > 0 || watched || cl_session.level == CL_LEVEL_TRACE) {
         cl_thread_record(thread, CL_HOLDS, &hold, sizeof hold);
     }
     Py_RETURN_NONE;

@@ -89,6 +89,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_slots_clear();
     cl_gil_probe_init();
     cl_session.unrecorded_threads = 0;
+    atomic_store_explicit(&cl_step_since, 0, memory_order_relaxed);
     cl_session.process_cpu_zero = cl_process_cpu_ns();
     cl_clock_zero();
     cl_write_header(&cl_writer.file, meta, meta_bytes);
@@ -144,6 +145,7 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.holds);
     cl_buffer_free(&cl_writer.table);
     cl_buffer_free(&cl_writer.gil);
+    cl_buffer_free(&cl_writer.steps);
     cl_buffer_free(&cl_writer.orders);
     cl_buffer_free(&cl_writer.states);
     cl_buffer_free(&cl_writer.load);

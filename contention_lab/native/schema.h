@@ -17,14 +17,17 @@
 enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
-    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_STATES = 18, CL_LOAD = 20
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_LOOP_STEPS = 17, CL_STATES,
+    CL_LOAD = 20
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
 };
 enum { CL_CONTENTION = 0, CL_COORDINATION = 1 };
-enum { CL_WAIT_TIMEOUT_GIVEN = 1, CL_WAIT_STACK_TRUNCATED = 2, CL_WAIT_SERIES = 4 };
-enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4 };
+enum {
+    CL_WAIT_TIMEOUT_GIVEN = 1, CL_WAIT_STACK_TRUNCATED = 2, CL_WAIT_SERIES = 4, CL_WAIT_AGAIN = 8
+};
+enum { CL_HOLD_HANDED_OFF = 1, CL_HOLD_OPEN = 2, CL_HOLD_UNCONTENDED = 4, CL_HOLD_WATCHED = 8 };
 enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2, CL_THREAD_TASK = 4 };
 enum { CL_STATUS_WRITE_FAILED = 1 };
 enum { CL_GIL_HELD = 1 };
@@ -63,7 +66,7 @@ typedef struct {
     uint32_t lock, thread, stack, holder, holder_site, spins;
     uint8_t outcome, kind;
     uint16_t flags;
-    uint32_t waiters, holder_stack, reserved;
+    uint32_t waiters, holder_stack, awaited_stack;
     uint64_t gil_before_ns;
 } cl_wait_record;
 
@@ -103,6 +106,11 @@ typedef struct {
 } cl_gil_sample;
 
 typedef struct {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, task, stack, ready, victim, victim_stack, reserved[2];
+} cl_loop_step;
+
+typedef struct {
     uint64_t time_ns, cpu_ns, delay_ns;
     uint32_t thread, stack;
     uint16_t state, call;
@@ -120,6 +128,7 @@ typedef struct {
     uint32_t thread, group, lock, stack, held, held_site, flags, reserved;
 } cl_order_record;
 
+_Static_assert(sizeof(cl_loop_step) == 48, "loop step");
 _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
 _Static_assert(sizeof(cl_order_record) == 40, "order");
 _Static_assert(sizeof(cl_state_record) == 40, "state");

@@ -80,6 +80,8 @@ typedef struct cl_thread {
     _Atomic uint32_t flags;
     uint32_t coordinating; /* waits in `coordination`; the thread's own, see coordination.h */
     struct cl_coordination coordination[CL_NESTED_WAITS];
+    uint32_t woken_lock; /* what its last coordination wait was on; the thread's own, like the next */
+    uint64_t woken_hold; /* ... and when the hold of it that followed began */
     uint32_t slot;              /* in cl_slots */
     struct cl_tries tries;
     uint32_t busy;              /* waits in progress on it; the thread's own */
@@ -143,6 +145,7 @@ static struct {
 } cl_session;
 
 static _Atomic uint32_t cl_epoch;
+static _Atomic uint64_t cl_step_since; /* when an event loop began its current callback; 0: none runs */
 static _Atomic uint32_t cl_next_epoch;
 static _Atomic uint32_t cl_next_lock_id;
 static pthread_mutex_t cl_register_mutex = PTHREAD_MUTEX_INITIALIZER; /* see lock_info.h */

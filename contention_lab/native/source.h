@@ -148,6 +148,25 @@ cl_wake(PyObject *module, PyObject *object)
     Py_RETURN_NONE;
 }
 
+/* watch(source, begins): a task waits on a condition of this lock, or has ceased to; see watch.h. */
+static PyObject *
+cl_source_watch(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    cl_lock *lock = nargs == 2 ? cl_as_ours(args[0]) : NULL;
+    if (lock == NULL) {
+        PyErr_SetString(PyExc_TypeError, "watch() takes a lock of ours and a flag");
+        return NULL;
+    }
+    if (args[1] == Py_True) {
+        cl_watch_begin(lock);
+    }
+    else {
+        cl_watch_end(lock);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyType_Slot cl_source_slots[] = {
     {Py_tp_doc, "Source(type_name, name=None, late=False)\n--\n\n"
                 "Something threads wait for, without a lock inside. late: it was made earlier."},

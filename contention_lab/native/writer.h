@@ -16,7 +16,7 @@
 static struct {
     cl_file file;
     cl_written written;
-    cl_buffer waits, holds, table, gil, states, load, orders;
+    cl_buffer waits, holds, table, gil, orders, states, load, steps;
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -41,6 +41,10 @@ cl_drain(cl_thread *thread, cl_buffer *brief)
             cl_put(&cl_writer.holds, record, sizeof(cl_hold_record));
             cl_writer.holds.count++;
             cl_writer.status.holds++;
+        }
+        else if (item->kind == CL_LOOP_STEPS) {
+            cl_put(&cl_writer.steps, record, sizeof(cl_loop_step));
+            cl_writer.steps.count++;
         }
         else if (item->kind == CL_ORDER) {
             cl_put(&cl_writer.orders, record, sizeof(cl_order_record));
@@ -209,6 +213,7 @@ cl_flush(int last)
     cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &cl_writer.waits);
     cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &cl_writer.holds);
     cl_file_send(file, CL_GIL, sizeof(cl_gil_sample), 0, &cl_writer.gil);
+    cl_file_send(file, CL_LOOP_STEPS, sizeof(cl_loop_step), 0, &cl_writer.steps);
     cl_file_send(file, CL_ORDER, sizeof(cl_order_record), 0, &cl_writer.orders);
     cl_file_send(file, CL_STATES, sizeof(cl_state_record), 0, &cl_writer.states);
     cl_file_send(file, CL_LOAD, sizeof(cl_load_record), 0, &cl_writer.load);

@@ -21,6 +21,7 @@ from contention_lab.trace.schema import (
     GIL_SAMPLE,
     HOLD,
     LOAD,
+    LOOP_STEP,
     ORDER,
     SHORT_HOLD,
     STATE,
@@ -128,6 +129,7 @@ class TraceBuilder:
         self._order_groups = 0
         self._states: list[Records] = []
         self._load: list[Records] = []
+        self._steps: list[Records] = []
         self._status: dict[str, int] = {}
 
     def add_frame(
@@ -209,12 +211,14 @@ class TraceBuilder:
         flags: int = 0,
         waiters: int = 0,
         holder_stack: int = 0,
+        awaited_stack: int = 0,
         gil_before_ns: int = 0,
     ) -> None:
         """Add one attempt that did not succeed at once."""
         times = start_ns, end_ns, spin_ns, park_ns, gil_ns, spin_cpu_ns
         ids = lock, thread, stack, holder, holder_site
-        record = *times, *ids, spins, outcome, kind, flags, waiters, holder_stack, 0, gil_before_ns
+        after = waiters, holder_stack, awaited_stack, gil_before_ns
+        record = *times, *ids, spins, outcome, kind, flags, *after
         self.add_waits(np.array([record], dtype=WAIT))
 
     def add_waits(self, records: Records) -> None:
@@ -298,6 +302,11 @@ class TraceBuilder:
         record = time_ns, cpu_ns, delay_ns, thread, stack, state, call, 0
         self._states.append(np.array([record], dtype=STATE))
 
+    def add_step(self, start_ns: int, end_ns: int, thread: int, **values: int) -> None:
+        """Add a slow step of an event loop, by the names of `schema.LOOP_STEP`."""
+        fields = {"start_ns": start_ns, "end_ns": end_ns, "thread": thread, **values}
+        self._steps.append(_record(LOOP_STEP, fields))
+
     def add_load(self, time_ns: int, **values: int) -> None:
         """Add a sample of the process, by the names of `schema.LOAD`."""
         self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
@@ -342,6 +351,7 @@ class TraceBuilder:
         for thread, parts in sorted(self._short_holds.items()):
             yield from _fixed(ChunkKind.SHORT_HOLDS, _joined(parts, SHORT_HOLD), limit, thread)
         yield from _fixed(ChunkKind.GIL, _joined(self._gil, GIL_SAMPLE), limit)
+        yield from _fixed(ChunkKind.LOOP_STEPS, _joined(self._steps, LOOP_STEP), limit)
         yield from _fixed(ChunkKind.ORDER, _joined(self._orders, ORDER), limit)
         yield from _fixed(ChunkKind.STATES, _joined(self._states, STATE), limit)
         yield from _fixed(ChunkKind.LOAD, _joined(self._load, LOAD), limit)

@@ -83,7 +83,7 @@ class Checks:
         self._count("waits name no lock", records["lock"] == 0)
         self._strangers("waits", records, self._locks, "lock")
         self._strangers("waits", records, self._threads, "thread", "holder")
-        self._strangers("waits", records, self._stacks, "stack", "holder_stack")
+        self._strangers("waits", records, self._stacks, "stack", "holder_stack", "awaited_stack")
         self._strangers("waits", records, self._frames, "holder_site")
 
     def holds(self, thread: int, records: Records) -> None:

@@ -20,6 +20,7 @@ from contention_lab.trace.records import (
     joined_load,
     joined_orders,
     joined_states,
+    joined_steps,
     joined_waits,
     last_counters,
 )
@@ -208,6 +209,7 @@ class Trace:
     order_chunks: Sequence[Records] = field(repr=False, default=())
     state_chunks: Sequence[Records] = field(repr=False, default=())
     load_chunks: Sequence[Records] = field(repr=False, default=())
+    step_chunks: Sequence[Records] = field(repr=False, default=())
 
     @cached_property
     def waits(self) -> Records:
@@ -238,6 +240,11 @@ class Trace:
     def states(self) -> Records:
         """Samples of what threads were doing, `schema.STATE`; none where the system hides it."""
         return joined_states(self.state_chunks)
+
+    @cached_property
+    def steps(self) -> Records:
+        """Callbacks that kept an event loop for long, `schema.LOOP_STEP`, as written."""
+        return joined_steps(self.step_chunks)
 
     @cached_property
     def load(self) -> Records:

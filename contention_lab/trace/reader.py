@@ -141,6 +141,7 @@ class _Content:
         self._orders: list[Records] = []
         self._states: list[Records] = []
         self._load: list[Records] = []
+        self._steps: list[Records] = []
         self._status: np.void | None = None
         self._complete = False
 
@@ -217,6 +218,7 @@ class _Content:
             order_chunks=tuple(self._orders),
             state_chunks=tuple(self._states),
             load_chunks=tuple(self._load),
+            step_chunks=tuple(self._steps),
         )
 
     def _records(self, chunk: Chunk) -> Records:
@@ -251,6 +253,8 @@ class _Content:
             self._states.append(records)
         elif chunk.kind == ChunkKind.LOAD:
             self._load.append(records)
+        elif chunk.kind == ChunkKind.LOOP_STEPS:
+            self._steps.append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
             self._status = records[-1]
             self._complete = chunk.kind == ChunkKind.END

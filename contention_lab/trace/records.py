@@ -16,6 +16,7 @@ from contention_lab.trace.schema import (
     GIL_SAMPLE,
     HOLD,
     LOAD,
+    LOOP_STEP,
     ORDER,
     STATE,
     WAIT,
@@ -52,6 +53,11 @@ def joined_gil(chunks: Sequence[Records]) -> Records:
 def joined_states(chunks: Sequence[Records]) -> Records:
     """Return all samples of threads, `schema.STATE`, in the order of the file."""
     return _joined(chunks, STATE)
+
+
+def joined_steps(chunks: Sequence[Records]) -> Records:
+    """Return the slow steps of event loops, `schema.LOOP_STEP`, in the order of the file."""
+    return _joined(chunks, LOOP_STEP)
 
 
 def joined_load(chunks: Sequence[Records]) -> Records:

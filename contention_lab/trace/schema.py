@@ -41,6 +41,7 @@ class ChunkKind(IntEnum):
     END = 12  # STATUS: the recording was closed in order
     GIL = 13  # GIL_SAMPLE: who held the GIL, about every millisecond
     ORDER = 14  # ORDER: which lock was taken while which others were held, when first seen
+    LOOP_STEPS = 17  # LOOP_STEP: callbacks that kept an event loop for long
     STATES = 18  # STATE: what a thread was doing, sampled
     LOAD = 20  # LOAD: how many threads of the process wanted a CPU, sampled
 
@@ -84,6 +85,7 @@ class WaitFlag(IntEnum):
     TIMEOUT_GIVEN = 1
     STACK_TRUNCATED = 2
     SERIES = 4  # of failed tries in a row: from the first until the thread had a lock
+    AGAIN = 8  # since its last wait on it, the thread has not let go of the lock
 
 
 class GilFlag(IntEnum):
@@ -126,7 +128,8 @@ class HoldFlag(IntEnum):
 
     HANDED_OFF = 1  # released by another thread than acquired
     OPEN = 2  # still held when the recording stopped
-    UNCONTENDED = 4  # nobody waited (level `trace`, too long for SHORT_HOLD)
+    UNCONTENDED = 4  # nobody waited for it
+    WATCHED = 8  # somebody waited on a condition of the lock meanwhile
 
 
 HEADER: Final = np.dtype(
@@ -179,7 +182,7 @@ WAIT: Final = np.dtype(
         ("flags", "<u2"),
         ("waiters", "<u4"),
         ("holder_stack", "<u4"),
-        ("reserved", "<u4"),
+        ("awaited_stack", "<u4"),
         ("gil_before_ns", "<u8"),
     ]
 )
@@ -242,6 +245,19 @@ STATUS: Final = np.dtype(
     ]
 )
 GIL_SAMPLE: Final = np.dtype([("time_ns", "<u8"), ("holder", "<u4"), ("flags", "<u4")])
+LOOP_STEP: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("thread", "<u4"),
+        ("task", "<u4"),
+        ("stack", "<u4"),
+        ("ready", "<u4"),
+        ("victim", "<u4"),
+        ("victim_stack", "<u4"),
+        ("reserved", "<u4", (2,)),
+    ]
+)
 ORDER: Final = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -289,6 +305,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.STATUS: STATUS,
     ChunkKind.END: STATUS,
     ChunkKind.GIL: GIL_SAMPLE,
+    ChunkKind.LOOP_STEPS: LOOP_STEP,
     ChunkKind.ORDER: ORDER,
     ChunkKind.STATES: STATE,
     ChunkKind.LOAD: LOAD,

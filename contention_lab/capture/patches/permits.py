@@ -74,6 +74,13 @@ class Permits(Beside):
                 return permit
         return None
 
+    def since(self, party: int) -> int:
+        """Return since when `party` has the permit that it took last; 0 if it has none."""
+        for permit in reversed(self.held):
+            if permit.party == party:
+                return permit.start_ns
+        return 0
+
     def give(self, party: int, end_ns: int) -> None:
         """Note that `party` gave a permit back at `end_ns`; one that nobody took is none."""
         held = self.held

@@ -44,15 +44,20 @@ def _timed_wait(
             return await original(self)
         notifier = Notifier.table.get(id(self)) or Notifier(self)
         notifier.waker = 0, 0
-        began = Wait(LockPermits.of(self._lock).source, task, len(self._waiters))
+        permits = LockPermits.of(self._lock)
+        again = task.woken == (permits.key, permits.since(task.party))
+        began = Wait(permits.source, task, len(self._waiters), again=again)
         outer, task.coordination = task.coordination, began
+        _core.watch(permits.source, True)
         try:
             notified = await original(self)
         except BaseException as error:
             began.failed(error)
             raise
         finally:
+            _core.watch(permits.source, False)
             task.coordination = outer
+            task.woken = permits.key, permits.since(task.party)
         began.record(_core.ACQUIRED, notifier.waker)
         return notified
 

@@ -42,7 +42,7 @@ def _timed_wait(
         if task is None:
             return await original(self)
         signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._waiters))
+        began = Wait(signal.source, task, len(self._waiters), awaited=signal.awaited(self._waiters))
         try:
             is_set = await original(self)
         except BaseException as error:

@@ -46,7 +46,7 @@ def _timed_get(
         if task is None:
             return await original(self)
         signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._getters))
+        began = Wait(signal.source, task, len(self._getters), awaited=signal.awaited(self._getters))
         try:
             item = await original(self)
         except BaseException as error:
@@ -66,7 +66,7 @@ def _timed_put(
         if task is None:
             return await original(self, item)
         signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._putters))
+        began = Wait(signal.source, task, len(self._putters), awaited=signal.awaited(self._putters))
         try:
             await original(self, item)
         except BaseException as error:

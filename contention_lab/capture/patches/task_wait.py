@@ -17,12 +17,13 @@ class Wait:
     source
         The entry in the trace of what is waited for.
     is_coordination
-        It is for a signal, and not for something that somebody has.
+        It is for a signal, and not for something that somebody has; then it may be known what
+        the task `awaited` that would have to give it, and whether this is `again` the same wait.
     """
 
     __slots__ = (
-        *("_end_ns", "_holder", "_holder_site", "_holder_stack", "_number", "_stack", "_start_ns"),
-        *("_task", "_waiters", "is_coordination", "source"),
+        *("_awaited", "_end_ns", "_flags", "_holder", "_holder_site", "_holder_stack", "_number"),
+        *("_stack", "_start_ns", "_task", "_waiters", "is_coordination", "source"),
     )
 
     def __init__(
@@ -33,6 +34,8 @@ class Wait:
         permit: "_core.Permit | None" = None,
         *,
         is_coordination: bool = True,
+        awaited: int = 0,
+        again: bool = False,
     ) -> None:
         self.source = source
         self.is_coordination = is_coordination
@@ -41,6 +44,8 @@ class Wait:
         self._number = recording.number
         self._task = task
         self._waiters = waiters
+        self._awaited = awaited
+        self._flags = _core.AGAIN if again else 0
         self._stack = (task and task.called_from[0]) or _core.capture_stack()
         self._holder = self._holder_site = self._holder_stack = 0
         if task is not None:
@@ -77,4 +82,6 @@ class Wait:
             self._holder_site,
             self._holder_stack,
             self._waiters,
+            self._flags,
+            self._awaited,
         )

@@ -45,9 +45,11 @@ class Task(Beside):
         When `wait_for` will do that, in the loop's time; None for never.
     called_from
         Stack and site of its call of `wait_for`, while that goes on in a helper task; else zeros.
+    woken
+        What it last waited on a condition of, and since when it has had that since.
     """
 
-    __slots__ = ("called_from", "coordination", "deadline", "is_late", "number", "party")
+    __slots__ = ("called_from", "coordination", "deadline", "is_late", "number", "party", "woken")
 
     def __init__(self, task: "Any") -> None:
         super().__init__(task)
@@ -56,6 +58,7 @@ class Task(Beside):
         self.is_late = False
         self.deadline: float | None = None
         self.called_from = 0, 0
+        self.woken = 0, 0
         self.number = recording.number
 
     def outcome(self, error: BaseException) -> int:

@@ -368,6 +368,56 @@ def test_a_recorded_program_does_what_it_does_without(name: str, tmp_path: Path)
         )
 
 
+GEVENT = """
+import BEFORE
+from gevent import monkey
+monkey.patch_all()
+import concurrent.futures, gevent, logging, queue, subprocess, sys, threading, time
+from gevent.threadpool import ThreadPool
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+lock, line, permits = threading.Lock(), queue.Queue(1), threading.Semaphore(1)
+condition, event, again = threading.Condition(), threading.Event(), threading.RLock()
+def work(number):
+    for _ in range(5):
+        with lock, permits, again, again:
+            time.sleep(0.001)
+    line.put(number)
+    logging.info("done %s", number)
+def wait():
+    with condition:
+        print(condition.wait(5), event.wait(5))
+def outside():
+    with lock:
+        return threading.current_thread() is threading.main_thread()
+waiter = threading.Thread(target=wait)
+waiter.start()
+jobs = [gevent.spawn(work, number) for number in range(4)]
+print(sorted(line.get() for _ in jobs))
+gevent.joinall(jobs, timeout=20)
+with condition:
+    condition.notify_all()
+event.set()
+waiter.join(5)
+with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    print(list(pool.map(lambda x: x * 2, range(6))))
+print(subprocess.check_output([sys.executable, "-c", "print(4)"]))
+print([ThreadPool(3).spawn(outside).get() for _ in range(3)], type(lock).__module__)
+"""
+
+
+@pytest.mark.parametrize("before", ["sys", "queue, threading, logging, concurrent.futures.thread"])
+def test_a_program_of_gevents_does_what_it_does_without(before: str, tmp_path: Path) -> None:
+    pytest.importorskip("gevent")
+    case = Case(files={"program.py": GEVENT.replace("BEFORE", before)}, options=("-W", "ignore"))
+    write(case, tmp_path)
+
+    plain, recorded = run(case, tmp_path), run(case, tmp_path, *RECORD)
+
+    assert plain[0] == 0, plain[2]
+    assert recorded == plain
+    assert cl.load(tmp_path / "trace.clt").complete
+
+
 def test_the_program_loads_no_module_because_of_us(tmp_path: Path) -> None:
     case = script("import sys; print(*sorted(sys.modules))")
     write(case, tmp_path)

@@ -137,7 +137,7 @@ def main() -> int:
         for module in modules_of(python, asked, options.seconds, options.tests)
     ]
     print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
-    return not all(good)
+    return not good or not all(good)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def main() -> int:
             if suite.is_for(version)
         ]
     print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
-    return not all(good)
+    return not good or not all(good)
 
 
 def _judged(suite: Suite, python: str, version: str, cache: Path, seconds: float) -> bool:

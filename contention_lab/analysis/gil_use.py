@@ -1,0 +1,199 @@
+"""Who has the GIL, who wants it, and how long they wait for it.
+
+Held time is sampled. Waiting is measured after waits that are recorded, and sampled elsewhere. A
+thread that waits for the GIL sleeps and wakes once it has it; so a row of samples in which it
+waits is one wait (a return: it comes back from something that had let the GIL go, or had to give
+it up after a switch interval). Rows with less than a sample between them are taken for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.analysis.thread_samples import thread_samples
+from contention_lab.trace import GilFlag, Outcome, State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from contention_lab.analysis.thread_samples import Samples
+    from contention_lab.trace import Thread, Trace
+
+    Integers = npt.NDArray[np.int64]
+
+SWITCH_INTERVAL_S: Final = 0.005
+"""CPython's, where the trace does not say."""
+SHORT_WAIT: Final = 0.1
+"""Share of a switch interval below which a wait for the GIL is no return: it was (nearly) free."""
+EDGE_NS: Final = 1_000_000
+"""What a row of samples may be longer than it looks, at each end."""
+
+
+@dataclass(frozen=True, slots=True)
+class GilThread:
+    """One thread and the GIL.
+
+    Attributes
+    ----------
+    thread
+        The thread.
+    wall_s
+        From its first event to its end.
+    held_s
+        It had the GIL.
+    wait_s
+        It waited for it.
+    native_s
+        It was on a CPU, or waiting for one, without the GIL.
+    blocked_s
+        It was in a system call, in a lock of the C library, or in a recorded wait.
+    returns
+        How often it waited for the GIL, for more than a tenth of a switch interval.
+    wait_each_s
+        How long a return usually waited: the median.
+    """
+
+    thread: Thread
+    wall_s: float
+    held_s: float
+    wait_s: float
+    native_s: float
+    blocked_s: float
+    returns: int
+    wait_each_s: float
+
+    @property
+    def held_each_s(self) -> float:
+        """How long it had the GIL between two waits for it, on average."""
+        return self.held_s / max(1, self.returns)
+
+
+@dataclass(frozen=True, slots=True)
+class GilUse:
+    """The use of the GIL.
+
+    Attributes
+    ----------
+    held_share
+        Share of the recording during which anybody had it.
+    switch_interval_s
+        How long a thread may keep it while others want it.
+    threads
+        Of each thread, the longest holder first.
+    sampled
+        Whether it is known what threads did meanwhile, and not only who had the GIL.
+    """
+
+    held_share: float
+    switch_interval_s: float
+    threads: tuple[GilThread, ...]
+    sampled: bool
+
+
+def gil_use(trace: Trace) -> GilUse | None:
+    """Return the use of the GIL; None on a build without one, or if it was not sampled."""
+    gil = trace.gil
+    if len(gil) < 2:
+        return None
+    weight = _weights(gil["time_ns"].astype(np.int64), trace.duration_ns)
+    taken = gil["flags"] & int(GilFlag.HELD) != 0
+    held = _by_thread(gil["holder"][taken], weight[taken])
+    interval = trace.meta.get("switch_interval_s")
+    interval_s = float(interval) if isinstance(interval, int | float) else SWITCH_INTERVAL_S
+    samples, waits = thread_samples(trace), _RecordedWaits(trace)
+    threads = tuple(
+        _thread(trace, thread, samples, waits, held.get(thread.id, 0.0), interval_s)
+        for thread in trace.threads.values()
+        if not thread.is_task
+    )
+    return GilUse(
+        held_share=float(weight[taken].sum() / max(1.0, weight.sum())),
+        switch_interval_s=interval_s,
+        threads=tuple(sorted(threads, key=lambda one: (-one.held_s, one.thread.id))),
+        sampled=bool(len(samples.thread)),
+    )
+
+
+def _weights(time: Integers, duration_ns: int) -> npt.NDArray[np.float64]:
+    """Return the time around each sample: half of that to the one before and the one after."""
+    middles = (time[1:] + time[:-1]) / 2.0
+    bounds = np.concatenate([[0.0], middles, [max(float(duration_ns), float(time[-1]))]])
+    return np.maximum(0.0, np.diff(bounds))
+
+
+class _RecordedWaits:
+    """What recorded waits say, by thread."""
+
+    def __init__(self, trace: Trace) -> None:
+        # During failed tries a thread runs, and is sampled.
+        waits = trace.waits[trace.waits["outcome"] != Outcome.FAILED_TRY]
+        start, end = (waits[name].astype(np.int64) for name in ("start_ns", "end_ns"))
+        length = np.maximum(0, end - start)
+        gil = np.minimum((waits["gil_ns"] + waits["gil_before_ns"]).astype(np.int64), length)
+        self.whole_s = _by_thread(waits["thread"], length)
+        self.gil_s = _by_thread(waits["thread"], gil)
+        self._some = gil > 0
+        self._thread, self._gil = waits["thread"][self._some], gil[self._some] / 1e9
+
+    def returns_s(self, thread: int) -> npt.NDArray[np.float64]:
+        """Return how long each wait for the GIL after another wait lasted."""
+        found: npt.NDArray[np.float64] = self._gil[self._thread == thread]
+        return found
+
+
+def _thread(
+    trace: Trace,
+    thread: Thread,
+    samples: Samples,
+    waits: _RecordedWaits,
+    held_s: float,
+    interval_s: float,
+) -> GilThread:
+    end_ns = thread.end_ns or max(trace.duration_ns, thread.start_ns)
+    wall_s = max(0, end_ns - thread.start_ns) / 1e9
+    recorded_s = min(wall_s, waits.whole_s.get(thread.id, 0.0))
+    after_s = min(recorded_s, waits.gil_s.get(thread.id, 0.0))
+    mine = slice(*np.searchsorted(samples.thread, [thread.id, thread.id + 1]).tolist())
+    state, weight = samples.state[mine], samples.weight_ns[mine]
+    whole = float(weight.sum())
+
+    def sampled_s(chosen: npt.NDArray[np.bool_]) -> float:
+        return (wall_s - recorded_s) * float(weight[chosen].sum()) / whole if whole else 0.0
+
+    every = np.concatenate([_rows(samples.time_ns[mine], state), waits.returns_s(thread.id)])
+    every = every[every > SHORT_WAIT * interval_s]
+    return GilThread(
+        thread=thread,
+        wall_s=wall_s,
+        held_s=min(held_s, wall_s),
+        wait_s=sampled_s(state == State.AWAITS_GIL) + after_s,
+        native_s=sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine]),
+        blocked_s=sampled_s((state == State.BLOCKED) | (state == State.AWAITS_LOCK))
+        + recorded_s
+        - after_s,
+        returns=len(every),
+        wait_each_s=float(np.median(every)) if len(every) else 0.0,
+    )
+
+
+def _rows(time: Integers, state: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
+    """Return how long each row of samples lasts in which a thread waits, in seconds."""
+    waiting = state == State.AWAITS_GIL
+    if not waiting.any():
+        return np.zeros(0)
+    first = np.flatnonzero(waiting & ~np.concatenate([[False], waiting[:-1]]))
+    last = np.flatnonzero(waiting & ~np.concatenate([waiting[1:], [False]]))
+    before, after = np.maximum(first - 1, 0), np.minimum(last + 1, len(time) - 1)
+    # It began and ended between two samples: half of each, at most a millisecond.
+    edges = np.minimum(time[first] - time[before], 2 * EDGE_NS) / 2
+    edges += np.minimum(time[after] - time[last], 2 * EDGE_NS) / 2
+    lengths: npt.NDArray[np.float64] = (time[last] - time[first] + edges) / 1e9
+    return lengths
+
+
+def _by_thread(thread: npt.NDArray[Any], ns: npt.NDArray[np.float64]) -> dict[int, float]:
+    ids, which = np.unique(thread, return_inverse=True)
+    return dict(zip(ids.tolist(), (np.bincount(which, weights=ns) / 1e9).tolist(), strict=True))

@@ -1,0 +1,370 @@
+"""What threads did while they held a lock: the time of each hold that blocked somebody, in parts.
+
+Measured are the waits of the holder within the hold (`lock`, `others`, and of `gil` what followed
+them), the wait for the GIL at its start, and, where the recorder took it, the holder's CPU time.
+The rest is divided as samples of the holder say: those taken within the hold, or, if these are
+too few, within holds of similar length at the same place. Without samples, CPU time still tells
+`python` from the rest; the rest is `blocked` only for as long as nobody else had the GIL and the
+scheduler did not take the holder's CPU. What nothing tells is `unknown`.
+
+The parts of a hold add up to it, to the nanosecond. A thread that holds two locks does the same
+under both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.analysis.intervals import coordination_waits, hold_spans
+from contention_lab.analysis.overlap import on_one_line
+from contention_lab.analysis.readiness import ready_to_run
+from contention_lab.analysis.thread_samples import thread_samples
+from contention_lab.trace import Call, GilFlag, HoldFlag, State, WaitKind
+
+if TYPE_CHECKING:
+    from contention_lab.analysis.intervals import Spans
+
+    import numpy.typing as npt
+
+    from contention_lab.trace import Trace
+
+    Integers = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+
+PARTS: Final = (
+    "python",
+    "native",
+    "blocked",
+    "native_lock",
+    "lock",
+    "others",
+    "gil",
+    "preempted",
+    "unknown",
+)
+"""What a holder may be doing: running Python; running without the GIL; in a system call (input,
+output, sleep); asleep on a lock of the C library; waiting for another lock; for events, items or
+threads; for the GIL; for a CPU that was taken from it or that it did not get; not known."""
+
+OWN_SAMPLES: Final = 8
+"""Samples within a hold from which they alone tell what it was spent on."""
+POOLED_SAMPLES: Final = 3
+"""Samples within all similar holds from which these tell what each was spent on."""
+
+_PYTHON, _NATIVE, _BLOCKED, _NATIVE_LOCK, _GIL = range(5)
+_CALLS: Final = 1 + max(Call)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTime:
+    """Time that holders spent, in seconds, by what they did.
+
+    Attributes
+    ----------
+    parts
+        By name, see `PARTS`.
+    calls
+        Of `blocked`: by kind of system call, where samples tell.
+    samples
+        How many samples were taken within the holds.
+    native_samples
+        Of them: running without the GIL.
+    """
+
+    parts: dict[str, float]
+    calls: dict[Call, float]
+    samples: int
+    native_samples: int
+
+    @property
+    def total_s(self) -> float:
+        """All parts together."""
+        return sum(self.parts.values())
+
+    @property
+    def own_s(self) -> float:
+        """Without waiting for the GIL or a CPU, and without what is not known."""
+        return self.total_s - sum(self.parts[name] for name in ("gil", "preempted", "unknown"))
+
+    def share(self, *names: str) -> float:
+        """Return the share of parts in all time that is known."""
+        known_s = self.total_s - self.parts["unknown"]
+        return sum(self.parts[name] for name in names) / known_s if known_s > 0 else 0.0
+
+    def own_share(self, *names: str) -> float:
+        """Return the share of parts in the time that the holder's code is responsible for."""
+        return sum(self.parts[name] for name in names) / self.own_s if self.own_s > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holding:
+    """The time of recorded holds, in parts.
+
+    Attributes
+    ----------
+    parts_ns
+        Shape (holds, parts), int64, in the order of `trace.holds` and `PARTS`; the sum of a row
+        is the length of the hold. Holds that nobody waited for are all `unknown`.
+    entry_gil_ns
+        Of `gil`: before the hold's own code could go on, int64.
+    calls
+        Shape (holds, calls): share of `blocked` by `Call`; row sums are 1, or 0 where not sampled.
+    samples, native_samples
+        How many samples were taken within each hold; of them, running without the GIL.
+    """
+
+    parts_ns: Integers
+    entry_gil_ns: Integers
+    calls: Floats
+    samples: Integers
+    native_samples: Integers
+
+    def of(self, hold: Integers, ns: Integers) -> HeldTime:
+        """Divide time that falls to holds, without their wait for the GIL at the start.
+
+        Parameters
+        ----------
+        hold
+            Positions in `trace.holds`.
+        ns
+            The time for each, as what it cost others.
+        """
+        parts = self.parts_ns[hold].astype(np.float64)
+        parts[:, PARTS.index("gil")] -= self.entry_gil_ns[hold]
+        whole = parts.sum(axis=1)
+        weight = np.divide(ns, whole, out=np.zeros(len(hold)), where=whole > 0)
+        sums = (parts * weight[:, None]).sum(axis=0) / 1e9
+        blocked = parts[:, PARTS.index("blocked")] * weight
+        calls = (self.calls[hold] * blocked[:, None]).sum(axis=0) / 1e9
+        return HeldTime(
+            parts=dict(zip(PARTS, sums.tolist(), strict=True)),
+            calls={call: float(calls[call]) for call in Call if calls[call] > 0},
+            samples=int(self.samples[hold].sum()),
+            native_samples=int(self.native_samples[hold].sum()),
+        )
+
+
+def holding(trace: Trace) -> Holding:
+    """Divide the time of every recorded hold that blocked somebody."""
+    every = hold_spans(trace)
+    blocking = trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0
+    chosen = np.flatnonzero(blocking & (every.length_ns > 0))
+    holds = every.where(chosen)
+    ready = np.clip(ready_to_run(trace)[chosen], holds.start_ns, holds.end_ns)
+    parts = np.zeros((len(every.index), len(PARTS)), dtype=np.int64)
+    parts[:, PARTS.index("unknown")] = every.length_ns
+    entry = np.zeros(len(every.index), dtype=np.int64)
+    calls = np.zeros((len(every.index), _CALLS))
+    count, native = np.zeros((2, len(every.index)), dtype=np.int64)
+    entry[chosen] = ready - holds.start_ns
+    nested = _nested(trace, holds, ready)
+    sampled = _Sampled(trace, holds, ready)
+    divided = np.zeros((len(chosen), len(PARTS)))
+    for name, ns in nested.items():
+        divided[:, PARTS.index(name)] = ns
+    rest = (holds.end_ns - ready).astype(np.float64)
+    for ns in nested.values():
+        rest -= ns
+    for name, values in _divided(trace, holds, ready, rest, sampled).items():
+        divided[:, PARTS.index(name)] += values
+    divided[:, PARTS.index("gil")] += entry[chosen]
+    # Rounding the running sum instead of each part makes the sum exact.
+    until = np.rint(np.cumsum(divided, axis=1)).astype(np.int64)
+    until[:, -1] = holds.length_ns
+    parts[chosen] = np.diff(np.minimum(until, until[:, -1:]), axis=1, prepend=0)
+    calls[chosen] = sampled.calls
+    count[chosen], native[chosen] = sampled.count, sampled.native
+    for array in (parts, entry, calls, count, native):
+        array.setflags(write=False)
+    return Holding(parts, entry, calls, count, native)
+
+
+def _divided(
+    trace: Trace, holds: Spans, ready: Integers, rest: Floats, sampled: _Sampled
+) -> dict[str, Floats]:
+    """Return what was done in the time of holds outside of recorded waits."""
+    records = trace.holds[holds.index]
+    measured = records["cpu_ns"] > 0
+    weight = sampled.weight.sum(axis=1)
+    known = weight > 0
+    share = np.divide(
+        sampled.weight, weight[:, None], out=np.zeros_like(sampled.weight), where=known[:, None]
+    )
+    running = share[:, _PYTHON] + share[:, _NATIVE]
+    asleep = share[:, _BLOCKED] + share[:, _NATIVE_LOCK] + share[:, _GIL]
+    on = np.where(measured, np.minimum(records["cpu_ns"], rest), rest * running)
+    off = rest - on
+    native_of_on = np.divide(share[:, _NATIVE], running, out=np.zeros(len(rest)), where=running > 0)
+    # On the books of the scheduler, but not on a CPU; of sleepers only what samples cannot explain.
+    taken = records["preemptions"] > 0
+    displaced = np.where(measured & known, np.clip(rest * running - on, 0.0, off), 0.0)
+    displaced = np.where(measured & known & (asleep == 0), off, displaced)
+    displaced = np.where(taken | (asleep == 0), displaced, 0.0)
+    left = off - displaced
+    parts = {
+        "python": on * (1.0 - native_of_on),
+        "native": on * native_of_on,
+        "preempted": displaced,
+    }
+    for name, at in (("blocked", _BLOCKED), ("native_lock", _NATIVE_LOCK), ("gil", _GIL)):
+        parts[name] = left * np.divide(
+            share[:, at], asleep, out=np.zeros(len(rest)), where=asleep > 0
+        )
+    alone = measured & ~known & ~taken
+    parts["blocked"] += np.where(alone, left * _gil_free(trace, holds, ready), 0.0)
+    return parts
+
+
+def _gil_free(trace: Trace, holds: Spans, ready: Integers) -> Floats:
+    """Return for each hold how much of it nobody else had the GIL, 0 where that is not known."""
+    if not len(trace.gil):
+        has_gil = trace.meta.get("python", {})
+        free = isinstance(has_gil, dict) and has_gil.get("gil") is False
+        return np.full(len(holds.index), float(free))
+    time = trace.gil["time_ns"].astype(np.int64)
+    taken = (trace.gil["flags"] & int(GilFlag.HELD) != 0).astype(np.int64)
+    holder = trace.gil["holder"].astype(np.int64)
+    first, last = np.searchsorted(time, ready), np.searchsorted(time, holds.end_ns)
+    until = np.concatenate([[0], np.cumsum(taken)])
+    held = until[last] - until[first]
+    # Those of the holder itself: samples of one thread are neighbours when sorted by it.
+    order = np.argsort(holder, kind="stable")
+    key_time, key_start, key_end = on_one_line(
+        (holder[order], time[order]), (holds.thread, ready), (holds.thread, holds.end_ns)
+    )
+    mine = np.concatenate([[0], np.cumsum(taken[order])])
+    own = mine[np.searchsorted(key_time, key_end)] - mine[np.searchsorted(key_time, key_start)]
+    looks = last - first
+    free_share: Floats = 1.0 - np.divide(
+        held - own, looks, out=np.ones(len(looks)), where=looks > 0
+    )
+    return free_share
+
+
+class _Sampled:
+    """Samples within holds.
+
+    Attributes
+    ----------
+    weight
+        Shape (holds, 5): time seen running Python, running without the GIL, blocked, in a lock of
+        the C library, waiting for the GIL.
+    calls
+        Shape (holds, calls): shares of `blocked`.
+    count, native
+        Samples within each hold, and of them those running without the GIL.
+    """
+
+    def __init__(self, trace: Trace, holds: Spans, ready: Integers) -> None:
+        samples = thread_samples(trace)
+        start, end, time = on_one_line(
+            (holds.thread, ready), (holds.thread, holds.end_ns), (samples.thread, samples.time_ns)
+        )
+        first, last = np.searchsorted(time, start), np.searchsorted(time, end)
+        python = trace.meta.get("python")
+        no_gil = isinstance(python, dict) and python.get("gil") is False
+        runs = samples.state == State.RUNNABLE
+        native = runs & ~samples.has_gil & (not no_gil)
+
+        def within(chosen: npt.NDArray[np.bool_], what: Any) -> Floats:
+            until = np.concatenate([[0.0], np.cumsum(np.where(chosen, what, 0.0))])
+            sums: Floats = until[last] - until[first]
+            return sums
+
+        states = (
+            runs & ~native,
+            native,
+            samples.state == State.BLOCKED,
+            samples.state == State.AWAITS_LOCK,
+            samples.state == State.AWAITS_GIL,
+        )
+        own = np.stack([within(chosen, samples.weight_ns) for chosen in states], axis=1)
+        calls = np.stack(
+            [within(samples.call == call, samples.weight_ns) for call in range(_CALLS)], axis=1
+        )
+        calls[:, 0] = 0.0
+        self.count: Integers = (last - first).astype(np.int64)
+        self.native: Integers = within(native, 1.0).astype(np.int64)
+        octave = np.frexp(np.maximum(1, holds.length_ns).astype(np.float64))[1] // 2
+        site = trace.holds["site"][holds.index].astype(np.int64)
+        _, group = np.unique(site << 8 | octave, return_inverse=True)
+        few = self.count < OWN_SAMPLES
+        enough = np.bincount(group, weights=self.count)[group] >= POOLED_SAMPLES
+        self.weight = _pooled(own, group, few) * (enough | ~few)[:, None]
+        calls = _pooled(calls, group, few)
+        whole = calls.sum(axis=1, keepdims=True)
+        self.calls = np.divide(calls, whole, out=np.zeros_like(calls), where=whole > 0)
+
+
+def _pooled(own: Floats, group: npt.NDArray[np.intp], few: npt.NDArray[np.bool_]) -> Floats:
+    """Return the sums of groups where a row alone says too little."""
+    columns = [np.bincount(group, weights=column)[group] for column in own.T]
+    pooled = np.stack(columns, axis=1) if len(group) else own
+    return np.where(few[:, None], pooled, own)
+
+
+def _nested(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Floats]:
+    """Return the holder's recorded waits within its holds, at most as long as the holds."""
+    waits = trace.waits
+    contention = waits["kind"] == WaitKind.CONTENTION
+    start, end = (waits[name].astype(np.int64) for name in ("start_ns", "end_ns"))
+    gil_after = np.minimum(waits["gil_ns"].astype(np.int64), np.maximum(0, end - start))
+    gil_before = np.minimum(
+        waits["gil_before_ns"].astype(np.int64), np.maximum(0, end - gil_after - start)
+    )
+    thread = waits["thread"].astype(np.int64)
+    others = coordination_waits(trace)
+    spans = {
+        "lock": (thread, start + gil_before, end - gil_after, contention),
+        "others": (
+            others.thread,
+            others.start_ns,
+            others.end_ns,
+            np.ones(len(others.index), np.bool_),
+        ),
+    }
+    gil = _covered(holds, ready, thread, start, start + gil_before, contention)
+    gil += _covered(holds, ready, thread, end - gil_after, end, contention)
+    found = {name: _covered(holds, ready, *columns) for name, columns in spans.items()}
+    found["gil"] = gil
+    left = (holds.end_ns - ready).astype(np.float64)
+    for name in ("lock", "others", "gil"):
+        found[name] = np.minimum(found[name], left)
+        left = left - found[name]
+    return found
+
+
+def _covered(
+    holds: Spans,
+    ready: Integers,
+    thread: Integers,
+    start: Integers,
+    end: Integers,
+    chosen: npt.NDArray[np.bool_],
+) -> Floats:
+    """Return how much of each hold spans of the same thread cover; these do not overlap."""
+    chosen = chosen & (end > start)
+    thread, start, end = thread[chosen], start[chosen], end[chosen]
+    if not len(thread):
+        return np.zeros(len(holds.index))
+    key, hold_start, hold_end = on_one_line(
+        (thread, start), (holds.thread, ready), (holds.thread, holds.end_ns)
+    )
+    order = np.argsort(key, kind="stable")
+    key, thread, start, end = key[order], thread[order], start[order], end[order]
+    before = np.concatenate([[0], np.cumsum(end - start)])
+
+    def until(position: Integers, time_ns: Integers) -> Integers:
+        at = np.searchsorted(key, position, side="right")
+        last = np.maximum(at - 1, 0)
+        over = np.where(
+            (at > 0) & (thread[last] == holds.thread), np.maximum(0, end[last] - time_ns), 0
+        )
+        total: Integers = before[at] - over
+        return total
+
+    covered = until(hold_end, holds.end_ns) - until(hold_start, ready)
+    return np.maximum(covered, 0).astype(np.float64)

@@ -1,0 +1,83 @@
+"""Samples of what threads did, weighed, and with the GIL beside them.
+
+The recorder looks at threads at an uneven pace, and at those in a recorded wait not at all: so each
+sample counts for the time since the look before it, and says something only about the time that a
+thread spent outside recorded waits. Samples taken together with stacks are left out of all sums,
+since the recorder held the GIL then; they say where code was, not for how long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.trace import GilFlag, State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from contention_lab.trace import Trace
+
+    Integers = npt.NDArray[np.int64]
+
+SAME_LOOK_NS: Final = 200_000
+"""Samples closer than this are of one look; looks are a millisecond apart or more."""
+LONGEST_NS: Final = 20_000_000
+"""A sample stands for no more than this, should the recorder have been kept from looking."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Samples without stacks, ordered by thread, then time.
+
+    Attributes
+    ----------
+    thread, time_ns
+        Whose and when, int64.
+    state, call
+        As `State` and `Call`.
+    has_gil
+        Whether the thread had the GIL at this look; False on builds without one.
+    weight_ns
+        The time it stands for, int64.
+    """
+
+    thread: Integers
+    time_ns: Integers
+    state: npt.NDArray[np.uint16]
+    call: npt.NDArray[np.uint16]
+    has_gil: npt.NDArray[np.bool_]
+    weight_ns: Integers
+
+
+def thread_samples(trace: Trace) -> Samples:
+    """Return the samples of threads."""
+    records = trace.states[trace.states["stack"] == 0]
+    time = np.minimum(records["time_ns"], LAST_TIME_NS).astype(np.int64)
+    gil = trace.gil
+    gil_time = np.minimum(gil["time_ns"], LAST_TIME_NS).astype(np.int64)
+    looks = np.sort(np.concatenate([time, gil_time]))
+    begins = np.flatnonzero(np.diff(looks, prepend=-LONGEST_NS) > SAME_LOOK_NS)
+    period = np.minimum(np.diff(looks[begins], prepend=0), LONGEST_NS)
+    look = np.searchsorted(looks[begins], time, side="right") - 1
+    has_gil = np.zeros(len(records), dtype=np.bool_)
+    if len(gil):
+        after = np.minimum(np.searchsorted(gil_time, time), len(gil) - 1)
+        has_gil = (
+            (gil["flags"][after] & int(GilFlag.HELD) != 0)
+            & (gil["holder"][after] == records["thread"])
+            & (np.abs(gil_time[after] - time) < SAME_LOOK_NS)
+            & (records["state"] == State.RUNNABLE)
+        )
+    order = np.lexsort((time, records["thread"]))
+    return Samples(
+        thread=records["thread"][order].astype(np.int64),
+        time_ns=time[order],
+        state=records["state"][order],
+        call=records["call"][order],
+        has_gil=has_gil[order],
+        weight_ns=period[look][order],
+    )

@@ -25,10 +25,9 @@ from contention_lab.analysis.thread_samples import thread_samples
 from contention_lab.trace import Call, GilFlag, HoldFlag, State, WaitKind
 
 if TYPE_CHECKING:
-    from contention_lab.analysis.intervals import Spans
-
     import numpy.typing as npt
 
+    from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Trace
 
     Integers = npt.NDArray[np.int64]
@@ -303,7 +302,8 @@ def _pooled(own: Floats, group: npt.NDArray[np.intp], few: npt.NDArray[np.bool_]
     """Return the sums of groups where a row alone says too little."""
     columns = [np.bincount(group, weights=column)[group] for column in own.T]
     pooled = np.stack(columns, axis=1) if len(group) else own
-    return np.where(few[:, None], pooled, own)
+    chosen: Floats = np.where(few[:, None], pooled, own)
+    return chosen
 
 
 def _nested(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Floats]:
@@ -367,4 +367,5 @@ def _covered(
         return total
 
     covered = until(hold_end, holds.end_ns) - until(hold_start, ready)
-    return np.maximum(covered, 0).astype(np.float64)
+    spent: Floats = np.maximum(covered, 0).astype(np.float64)
+    return spent

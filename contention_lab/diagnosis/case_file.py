@@ -14,6 +14,8 @@ import numpy as np
 from contention_lab.analysis import lock_table, thread_time
 from contention_lab.analysis.charges import charges
 from contention_lab.analysis.critical_path import CriticalPath, critical_path
+from contention_lab.analysis.gil_use import GilUse, gil_use
+from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
 from contention_lab.diagnosis.thresholds import CASES
@@ -54,17 +56,29 @@ class CaseFile:
         for row in self.rows:
             unnamed = row.lock.id if row.lock.site is None and not row.lock.name else 0
             groups[row.lock.type, row.lock.name, row.lock.site, unnamed].append(row)
-        waited = [group for group in groups.values() if any(row.contended for row in group)]
+        waited = [
+            group for group in groups.values() if any(row.contended or row.wait_s for row in group)
+        ]
         waited.sort(key=lambda group: -sum(row.wait_s for row in group))
         ids = [[row.lock.id for row in group] for group in waited[:CASES]]
         costs = charges(trace, [lock for locks in ids for lock in locks])
         self._parties = LockParties(trace, costs, ids)
+        self._holding = holding(trace)
         self.cases = tuple(self._case(i, group) for i, group in enumerate(waited[:CASES]))
 
     @cached_property
     def path(self) -> CriticalPath:
         """The critical path of the program."""
         return critical_path(self.trace)
+
+    @cached_property
+    def gil(self) -> GilUse | None:
+        """Who has the GIL and who wants it; None without one."""
+        return gil_use(self.trace)
+
+    def _held(self, number: int) -> HeldTime:
+        hold, ns = self._parties.charged_holds(number)
+        return self._holding.of(hold, ns)
 
     def _case(self, number: int, rows: Sequence[LockRow]) -> LockCase:
         waits = self._parties.waits(number)
@@ -84,6 +98,7 @@ class CaseFile:
             victims=self._parties.victims(number),
             culprits=self._parties.culprits(number),
             holds=self._parties.hold_times(number),
+            held=self._held(number),
         )
 
     def _users(self, ids: npt.NDArray[np.int64], waits: Spans) -> set[int]:

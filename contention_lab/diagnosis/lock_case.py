@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contention_lab.analysis import LockRow
+    from contention_lab.analysis.holding import HeldTime
     from contention_lab.diagnosis.finding import Party
     from contention_lab.trace import Frame
 
@@ -98,6 +99,8 @@ class LockCase:
         Places that waited, and that held while others waited; the most first.
     holds
         Recorded holds by culprit's site.
+    held
+        What holders did while others waited for them, each second as often as threads waited.
     """
 
     program: Program
@@ -112,6 +115,7 @@ class LockCase:
     victims: tuple[Party, ...]
     culprits: tuple[Party, ...]
     holds: Mapping[Frame | None, HoldTimes]
+    held: HeldTime
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""

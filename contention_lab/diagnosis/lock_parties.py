@@ -63,6 +63,12 @@ class LockParties:
         mine = self._of_charge[group]
         return int(self.charges.ns[mine].sum()), int(self.charges.gil_ns[mine].sum())
 
+    def charged_holds(self, group: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return recorded holds of a group, and what each cost without the GIL's part."""
+        mine = self._of_charge[group]
+        mine = mine[self.charges.hold[mine] >= 0]
+        return self.charges.hold[mine], self.charges.ns[mine] - self.charges.gil_ns[mine]
+
     def victims(self, group: int) -> tuple[Party, ...]:
         """Return the places that waited, with their heaviest stacks, the most time first."""
         waits = self.waits(group)

@@ -47,8 +47,8 @@ def diagnose(trace: Trace) -> Diagnosis:
 def totals(file: CaseFile) -> dict[str, float | int | None]:
     """Return sums over the program, times in seconds.
 
-    `gil_share` is None: how long the GIL was held is not recorded. `gil_wait_s` is the waiting
-    for it after waits for locks.
+    `gil_share` is the share of the time that anybody had the GIL, None where there is none or it
+    was not sampled. `gil_wait_s` is the waiting for it after waits for locks.
     """
     status = file.trace.status
 
@@ -61,7 +61,7 @@ def totals(file: CaseFile) -> dict[str, float | int | None]:
         "threads": len(file.times),
         "lock_wait_s": sum(row.wait_s for row in file.rows),
         "spin_s": sum(row.spin_s for row in file.rows),
-        "gil_share": None,
+        "gil_share": None if file.gil is None else file.gil.held_share,
         "gil_wait_s": sum(row.gil_s for row in file.rows),
         "coordination_wait_s": sum(time.coordination_s for time in file.times),
         "dropped": stated("dropped_waits", "dropped_holds"),

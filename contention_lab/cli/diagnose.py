@@ -1,5 +1,7 @@
 """Say what limits the program that a trace was recorded of: which lock, who holds it, who waits.
 
+Name the traces of several processes together to see the locks that they share.
+
 The verdict goes to stderr, the evidence to stdout; `--json` prints the whole diagnosis to stdout,
 in a form that stays. Shares beside places are of all the waiting that the finding is about.
 """
@@ -19,21 +21,23 @@ SHOWN: Final = 3
 
 
 @click.command(name="diagnose", help=__doc__)
-@click.argument("path", metavar="FILE.clt", type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="FILE.clt...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON.")
 @click.option("--all", "show_all", is_flag=True, help=f"Show all findings, not the first {SHOWN}.")
-def command(path: Path, as_json: bool, show_all: bool) -> None:
+def command(paths: tuple[Path, ...], as_json: bool, show_all: bool) -> None:
     """Print the diagnosis."""
     from contention_lab.cli.finding_lines import finding_lines
-    from contention_lab.diagnosis import diagnose
+    from contention_lab.diagnosis import diagnose_together
     from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError, load
 
     with reported(TraceError):
-        trace = load(path)
-    diagnosis = diagnose(trace).to_json()
+        traces = [load(path) for path in paths]
+    diagnosis = diagnose_together(traces).to_json()
     click.echo(visible(diagnosis["summary"]), err=True)
-    warn(trace.problems)
+    warn(diagnosis["problems"])
     unseen, findings = diagnosis["not_seen"], diagnosis["findings"]
     for sentence in unseen if show_all else unseen[:SHOWN]:
         click.echo(f"not recorded: {visible(sentence)}", err=True)
@@ -45,4 +49,4 @@ def command(path: Path, as_json: bool, show_all: bool) -> None:
             click.echo(visible(line))
     if len(findings) > SHOWN and not show_all:
         click.echo(f"{len(findings) - SHOWN} more findings: --all shows them", err=True)
-    click.echo(f"next: contention-lab report {path}", err=True)
+    click.echo(f"next: contention-lab report {' '.join(map(str, paths))}", err=True)

@@ -1,5 +1,6 @@
 """Make one offline HTML page that explains one or more traces.
 
+Of several processes, it also shows the locks that they share, all processes together.
 The page is written beside the first trace unless `-o` says otherwise; its path is printed. An
 earlier page is replaced, a file that is not a page never.
 """
@@ -25,7 +26,8 @@ from contention_lab.cli.failure import reported
 )
 def command(paths: tuple[Path, ...], output: Path | None) -> None:
     """Write the page."""
-    from contention_lab.diagnosis import diagnose
+    from contention_lab.analysis.processes import across_processes
+    from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
     from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError, load
@@ -33,11 +35,14 @@ def command(paths: tuple[Path, ...], output: Path | None) -> None:
     page = paths[0].with_suffix(".html") if output is None else output
     with reported(TraceError):
         traces = [load(path) for path in paths]
+        summary = diagnose_together(traces).summary
+        shared = across_processes(traces)
+        if shared is not None:
+            traces.insert(0, shared)
         diagnoses = [diagnose(trace).to_json() for trace in traces]
         _keep_other_files(page)
         page.write_text(trace_page(traces, diagnoses), encoding="utf-8")
-    for diagnosis in diagnoses:
-        click.echo(visible(diagnosis["summary"]), err=True)
+    click.echo(visible(summary), err=True)
     click.echo(page)
 
 

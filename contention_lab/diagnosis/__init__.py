@@ -6,6 +6,7 @@ One file per kind of finding, all of them in `registry.py`; every number that de
 
 from contention_lab.diagnosis.finding import AccusedLock, Diagnosis, Finding, Party, Remedy
 from contention_lab.diagnosis.growth import SweepVerdict, most_telling, sweep_verdict
+from contention_lab.diagnosis.several import diagnose_together
 from contention_lab.diagnosis.trace_diagnosis import diagnose
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Remedy",
     "SweepVerdict",
     "diagnose",
+    "diagnose_together",
     "most_telling",
     "sweep_verdict",
 ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE
+from contention_lab.analysis.processes import SHARED
+from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE, MOSTLY
 from contention_lab.diagnosis.wording import duration, percent
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.lock_case import LockCase
 
 
 def summary(file: CaseFile) -> str:
@@ -26,13 +28,33 @@ def summary(file: CaseFile) -> str:
     thread_s = sum(time.wall_s for time in file.times)
     share = f"{percent(wait_s / thread_s)} of their time" if thread_s else duration(wait_s)
     worst = file.rows[0]
-    if worst.wait_s >= max(LEAST_WAIT_S, LEAST_WAIT_SHARE * thread_s) and not worst.hold_s:
+    unexplained = next(filter(_is_unexplained, file.cases), None)
+    if unexplained is not None:
+        waited = duration(unexplained.total("wait_s"))
         return (
-            f"Nobody is accused: threads waited {share} for locks, {duration(worst.wait_s)} of it "
-            f"for `{worst.lock.label}`, but the recording does not show what held it meanwhile. "
-            "It may have been taken before the recording began, or never given back."
+            f"Nobody is accused: threads waited {share} for locks, {waited} of it for "
+            f"`{unexplained.lock.name}`, but the recording does not show what held it meanwhile. "
+            f"{_why(unexplained)}"
         )
     return (
         f"No lock limits this program: its threads waited {share} for locks, "
         f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for."
     )
+
+
+def _is_unexplained(case: LockCase) -> bool:
+    """Return whether a lock was waited for much, and mostly not for code that held it."""
+    return (
+        case.total("wait_s") >= LEAST_WAIT_S
+        and case.wait_share >= LEAST_WAIT_SHARE
+        and case.blamed_share + case.gil_share < MOSTLY
+    )
+
+
+def _why(case: LockCase) -> str:
+    if case.lock.type.startswith(SHARED):
+        return (
+            "It is shared with other processes: record them with --subprocesses, and name their "
+            "traces together with this one."
+        )
+    return "It may have been taken before the recording began, or never given back."

@@ -167,8 +167,8 @@ class Trace:
         The recorded process.
     level, clock
         How much was recorded, and with which clock.
-    start_unix_ns
-        Wall-clock time of the start of the recording.
+    start_unix_ns, start_mono_ns
+        Wall-clock time, and time of the system's monotonic clock, of the start of the recording.
     duration_ns
         From the start to the end of the recording; of a cut file, to its last event.
     meta
@@ -210,6 +210,7 @@ class Trace:
     state_chunks: Sequence[Records] = field(repr=False, default=())
     load_chunks: Sequence[Records] = field(repr=False, default=())
     step_chunks: Sequence[Records] = field(repr=False, default=())
+    start_mono_ns: int = 0
 
     @cached_property
     def waits(self) -> Records:

@@ -201,6 +201,7 @@ class _Content:
             level=level,
             clock=clock,
             start_unix_ns=int(header["start_unix_ns"]),
+            start_mono_ns=int(header["mono_ns"]),
             duration_ns=checks.last_event_ns,
             meta=tables.meta,
             locks=locks,

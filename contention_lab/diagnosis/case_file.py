@@ -5,7 +5,7 @@ It gathers and adds up; it judges nothing.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,20 @@ from contention_lab.analysis.charges import charges
 from contention_lab.analysis.critical_path import CriticalPath, critical_path
 from contention_lab.analysis.gil_use import GilUse, gil_use
 from contention_lab.analysis.holding import HeldTime, holding
+from contention_lab.analysis.lock_order import Inversion, inversions
+from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
 from contention_lab.diagnosis.thresholds import CASES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
     from contention_lab.analysis import LockRow, ThreadTime
     from contention_lab.analysis.intervals import Spans
+    from contention_lab.diagnosis.finding import AccusedLock
     from contention_lab.trace import Trace
 
 
@@ -54,8 +57,7 @@ class CaseFile:
         self.program = _program(trace, self.rows, self.times)
         groups: dict[tuple[Any, ...], list[LockRow]] = defaultdict(list)
         for row in self.rows:
-            unnamed = row.lock.id if row.lock.site is None and not row.lock.name else 0
-            groups[row.lock.type, row.lock.name, row.lock.site, unnamed].append(row)
+            groups[_identity(row)].append(row)
         waited = [
             group for group in groups.values() if any(row.contended or row.wait_s for row in group)
         ]
@@ -80,6 +82,41 @@ class CaseFile:
         hold, ns = self._parties.charged_holds(number)
         return self._holding.of(hold, ns)
 
+    @cached_property
+    def deadlocks(self) -> tuple[Deadlock, ...]:
+        """Deadlocks that happened, by their beginning."""
+        return deadlocks(self.trace)
+
+    @cached_property
+    def order(self) -> tuple[Inversion, ...]:
+        """Orders of taking locks that contradict each other."""
+        return inversions(self.trace)
+
+    @cached_property
+    def locks(self) -> dict[int, AccusedLock]:
+        """What to call each lock, by its id; the ends of threads are no locks."""
+        count = Counter(map(_identity, self.rows))
+        return {
+            row.lock.id: accused(row, count[_identity(row)])
+            for row in self.rows
+            if not row.lock.type.startswith("threading.Thread")
+        }
+
+    @cached_property
+    def _ids(self) -> dict[AccusedLock, list[int]]:
+        ids: dict[AccusedLock, list[int]] = defaultdict(list)
+        for lock, known in self.locks.items():
+            ids[known].append(lock)
+        return ids
+
+    def first_made(self, lock: AccusedLock) -> int:
+        """Return the lowest id of the locks that are meant: they grow with the time of making."""
+        return min(self._ids[lock])
+
+    def path_share(self, locks: Iterable[AccusedLock]) -> float:
+        """Return the share of the wall time that the critical path waits for certain locks."""
+        return self.path.share({number for lock in locks for number in self._ids[lock]})
+
     def _case(self, number: int, rows: Sequence[LockRow]) -> LockCase:
         waits = self._parties.waits(number)
         charged_ns, gil_ns = self._parties.charged_ns(number)
@@ -99,12 +136,19 @@ class CaseFile:
             culprits=self._parties.culprits(number),
             holds=self._parties.hold_times(number),
             held=self._held(number),
+            library_share=self._parties.library_share(number),
         )
 
     def _users(self, ids: npt.NDArray[np.int64], waits: Spans) -> set[int]:
         counters = self.trace.counters
         counted = counters["thread"][np.isin(counters["lock"], ids)]
         return {*np.unique(counted).tolist(), *np.unique(waits.thread).tolist()}
+
+
+def _identity(row: LockRow) -> tuple[Any, ...]:
+    """Return by what a lock is the same as another one: type, name and where it was made."""
+    unnamed = row.lock.id if row.lock.site is None and not row.lock.name else 0
+    return row.lock.type, row.lock.name, row.lock.site, unnamed
 
 
 def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime]) -> Program:

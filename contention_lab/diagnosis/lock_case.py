@@ -101,6 +101,8 @@ class LockCase:
         Recorded holds by culprit's site.
     held
         What holders did while others waited for them, each second as often as threads waited.
+    library_share
+        Share of the blame of holds that end in a library's code, which took the lock for its caller.
     """
 
     program: Program
@@ -116,6 +118,7 @@ class LockCase:
     culprits: tuple[Party, ...]
     holds: Mapping[Frame | None, HoldTimes]
     held: HeldTime
+    library_share: float
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""

@@ -14,7 +14,7 @@ import numpy as np
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.parties import holders, named_holders, victims
-from contention_lab.analysis.sites import user_frame
+from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.diagnosis.finding import Party
 from contention_lab.diagnosis.lock_case import HoldTimes
 
@@ -68,6 +68,13 @@ class LockParties:
         mine = self._of_charge[group]
         mine = mine[self.charges.hold[mine] >= 0]
         return self.charges.hold[mine], self.charges.ns[mine] - self.charges.gil_ns[mine]
+
+    def library_share(self, group: int) -> float:
+        """Return the share of the charges of holds that code other than the user's released."""
+        hold, ns = self.charged_holds(group)
+        (stacks, which) = distinct(self.trace.holds["stack"][hold])
+        library = np.array([_of_library(self.trace.stack(stack)) for (stack,) in stacks], np.bool_)
+        return _share(float(ns[library[which]].sum()), float(ns.sum())) if len(hold) else 0.0
 
     def victims(self, group: int) -> tuple[Party, ...]:
         """Return the places that waited, with their heaviest stacks, the most time first."""
@@ -178,6 +185,10 @@ def _weighed(
         places[place][tuple(rest)] = time
     order = sorted(places.items(), key=lambda item: -sum(item[1].values()))
     return (item for item in order[:PARTIES] if sum(item[1].values()) > 0)
+
+
+def _of_library(stack: Sequence[Frame]) -> bool:
+    return bool(stack) and not is_user_code(stack[0].filename)
 
 
 def _share(part_s: float, whole_s: float) -> float:

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.diagnosis import serialised_by_lock, spin_collapse
+from contention_lab.diagnosis import (
+    lock_order_deadlock,
+    lock_order_risk,
+    self_deadlock,
+    serialised_by_lock,
+    spin_collapse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,10 +23,27 @@ if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import Finding
 
 FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
+    lock_order_deadlock.find,
+    self_deadlock.find,
     spin_collapse.find,
     serialised_by_lock.find,
+    lock_order_risk.find,
 )
 """Each yields what it finds true of a trace."""
 
-TOGETHER: Final = frozenset({(spin_collapse.KIND, serialised_by_lock.KIND)})
+COSTS_TIME: Final = (
+    *("serialised-by-lock", "held-across-io", "slow-holder-elsewhere", "spin-collapse"),
+    *("async-lock-across-await", "event-loop-blocked", "capacity-limit", "writer-starvation"),
+    *("unfair-lock", "thundering-herd", "busy-polling", "gil-masked-lock", "uncontended-overhead"),
+)
+"""Kinds that are about what a lock costs, which says nothing about the order it is taken in."""
+
+TOGETHER: Final = frozenset(
+    {
+        (spin_collapse.KIND, serialised_by_lock.KIND),
+        *((kind, lock_order_risk.KIND) for kind in COSTS_TIME),
+        *((lock_order_deadlock.KIND, kind) for kind in COSTS_TIME),
+        *((self_deadlock.KIND, kind) for kind in COSTS_TIME),
+    }
+)
 """Kinds, in the order above, that are both said of one lock: each has its own remedy."""

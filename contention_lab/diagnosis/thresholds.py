@@ -58,6 +58,44 @@ threads make it slower: more than a busy machine does to one of two medians."""
 LARGEST_SEVERITY: Final = 0.99
 """A lock cannot be said to cost all of a program's time; also keeps bounds on gains finite."""
 
+RISK_SEVERITY: Final = 0.01
+"""Severity of what costs nothing until it hangs: it is told, but after everything that costs a
+hundredth of the program's time."""
+
 CASES: Final = 8
 """Locks (by creation site) examined in detail, the most waited for first; the next one cannot
 account for more than a ninth of the waiting."""
+
+LEAST_KNOWN: Final = 0.5
+"""Share of the time under a lock for which it must be known what its holders did, before a finding
+rests on it."""
+
+LEAST_BLOCKED: Final = 0.8
+"""Share of the time that code under a lock spends in system calls, from which it is said to do
+input and output under it: a request and a little work on its answer. What computes as well for a
+good part of the time is serialised whatever is done about the input and output."""
+
+MOST_NATIVE_BESIDE_IO: Final = 0.05
+"""Share of native work, which could use another core, up to which input and output are all that is
+wrong with a lock."""
+
+LEAST_ONE_PATH: Final = 0.8
+"""Share of the blame that one function must have to be called the one that others wait for."""
+
+MOST_OWN_PATH: Final = 0.2
+"""Share of the waiting that this function may do itself."""
+
+MOST_SELDOM: Final = 0.2
+"""Share of the acquires up to which a function takes a lock seldom: others at least four times as
+often."""
+
+LEAST_LONGER_HOLD: Final = 5.0
+"""How many times longer than others it must hold the lock; holds for equal work differ by less."""
+
+LEAST_UNDER_GIL: Final = 0.9
+"""Share of the time under a lock in Python code (or waiting to run it) from which the GIL would
+order the threads anyway. A tenth without the GIL lets others gain a ninth at most."""
+
+LEAST_GIL_SATURATION: Final = 0.7
+"""Share of a recording during which the GIL is held, from which it has nothing left to give worth
+mentioning: hand-overs and start-up take most of the rest."""

@@ -50,6 +50,15 @@ def lock_and_origin(lock: AccusedLock) -> str:
     return f"`{lock.name}` ({lock.type or 'lock'}{origin}{many})"
 
 
+def lock_name(lock: AccusedLock | None) -> str:
+    """Write a lock by its name, and where it was made if the name does not say."""
+    if lock is None:
+        return "a lock"
+    origin = lock.site.place if lock.site else ""
+    told = lock.name.endswith(f":{lock.site.line}") if lock.site else True
+    return f"`{lock.name}`" if told else f"`{lock.name}` (made at {origin})"
+
+
 def names(parties: Sequence[Party], *, most: int = 3) -> str:
     """Write the functions of parties, each once: `` `register` and `backward` ``."""
     found = dict.fromkeys(f"`{name(party.code)}`" for party in parties if party.code is not None)

@@ -1,0 +1,99 @@
+"""Finding `lock-order-risk`: locks are taken in orders that can end in a deadlock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.analysis.sites import user_frame
+from contention_lab.diagnosis.finding import Finding, Party, Remedy
+from contention_lab.diagnosis.thresholds import RISK_SEVERITY
+from contention_lab.diagnosis.wording import lock_name, name, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.analysis.lock_order import Inversion, Step
+    from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import AccusedLock
+
+KIND: Final = "lock-order-risk"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each ring of locks of which it is true.
+
+    It is true if the recording has seen a ring of locks in which each was held while the next one
+    was taken (waiting for it if need be), each step by another thread, and no two steps with any
+    lock held in common; and if user code did each step. Nobody needs to have waited. Of rings
+    through locks made at the same places one is told; none of which a deadlock has happened.
+
+    Severity is next to nothing: it costs no time until the day it hangs.
+    """
+    happened = [
+        {file.locks.get(link.lock) for link in one.links}
+        for one in file.deadlocks
+        if not one.is_alone
+    ]
+    for inversion in file.order:
+        steps = inversion.steps
+        locks = [file.locks.get(step.held) for step in steps]
+        if set(locks) in happened or any(user_frame(step.stack) is None for step in steps):
+            continue
+        named = sorted({lock for lock in locks if lock is not None}, key=file.first_made)
+        yield Finding(
+            kind=KIND,
+            severity=RISK_SEVERITY,
+            summary=summary(file, inversion),
+            lock=named[0] if named else None,
+            victims=tuple(_victim(step, len(steps)) for step in steps),
+            culprits=tuple(_culprit(step, len(steps)) for step in steps),
+            evidence={
+                "locks": len(steps),
+                "threads": len({step.thread for step in steps}),
+                "with_timeout": sum(step.has_timeout for step in steps),
+            },
+            remedies=(_order(named, inversion),),
+        )
+
+
+def _victim(step: Step, steps: int) -> Party:
+    return Party(user_frame(step.stack), step.stack, 0.0, 1.0 / steps)
+
+
+def _culprit(step: Step, steps: int) -> Party:
+    held = step.held_site or user_frame(step.stack)
+    return Party(held, step.stack, 0.0, 1.0 / steps, acquired=held)
+
+
+def summary(file: CaseFile, inversion: Inversion) -> str:
+    """Return the finding as a sentence."""
+    steps = "; ".join(_step(file, step) for step in inversion.steps)
+    until = " until a timeout" if any(step.has_timeout for step in inversion.steps) else " for ever"
+    return (
+        f"{steps}. It has not happened here, but threads that do so at the same time wait for each "
+        f"other{until}; take the locks in one order everywhere."
+    )
+
+
+def _step(file: CaseFile, step: Step) -> str:
+    held, taken = file.locks.get(step.held), file.locks.get(step.taken)
+    since = f" (taken at {step.held_site.place})" if step.held_site else ""
+    other = "another " if held == taken else ""
+    return (
+        f"{place(user_frame(step.stack))} takes {lock_name(taken)} while it holds "
+        f"{other}{lock_name(held)}{since}"
+    )
+
+
+def _order(named: list[AccusedLock], inversion: Inversion) -> Remedy:
+    last = user_frame(inversion.steps[-1].stack)
+    code = f"`{name(last)}`" if last else "this code"
+    if len(named) > 1:
+        first = " before ".join(lock_name(lock) for lock in named)
+        text = f"Take {first} everywhere, or let {code} release the one before it takes the other."
+    else:
+        text = (
+            "Take the locks of several objects in one order, as that of their numbers, or let "
+            f"{code} release the one before it takes the other."
+        )
+    return Remedy("order", text, None, 1.0, 1.0)

@@ -102,7 +102,7 @@ class LockCase:
     held
         What holders did while others waited for them, each second as often as threads waited.
     library_share
-        Share of the blame of holds that end in a library's code, which took the lock for its caller.
+        Share of the blame of holds that ended in a library's code: it took the lock for its caller.
     """
 
     program: Program

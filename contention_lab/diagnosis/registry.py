@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.diagnosis import (
+    gil_masked_lock,
+    held_across_io,
     lock_order_deadlock,
     lock_order_risk,
     self_deadlock,
     serialised_by_lock,
+    slow_holder_elsewhere,
     spin_collapse,
 )
 
@@ -26,6 +29,9 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     lock_order_deadlock.find,
     self_deadlock.find,
     spin_collapse.find,
+    gil_masked_lock.find,
+    slow_holder_elsewhere.find,
+    held_across_io.find,
     serialised_by_lock.find,
     lock_order_risk.find,
 )

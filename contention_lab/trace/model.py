@@ -91,6 +91,8 @@ class Lock:
         The lock it is an inner part of, 0 for none.
     instance
         It is the n-th lock made at its site, from 1.
+    variable
+        The variable or attribute that the source assigns it to (`Catalog._lock`), or empty.
     """
 
     id: int
@@ -99,12 +101,13 @@ class Lock:
     site: Frame | None
     parent: int
     instance: int
+    variable: str = ""
 
     @property
     def label(self) -> str:
-        """The given name, else `module:qualname:line` of the site, else `lock #id`."""
-        if self.name:
-            return self.name
+        """The given name, else the variable, else `module:qualname:line`, else `lock #id`."""
+        if self.name or self.variable:
+            return self.name or self.variable
         if self.site is not None:
             return f"{self.site.module}:{self.site.function}:{self.site.line}"
         return f"lock #{self.id}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -30,6 +31,7 @@ from contention_lab.trace.schema import (
     Level,
 )
 from contention_lab.trace.tables import MalformedError, Tables
+from contention_lab.trace.variables import name_locks
 
 if TYPE_CHECKING:
     import os
@@ -53,7 +55,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     Returns
     -------
     Trace
-        Up to the first damage, if there is any; see `Trace.problems`.
+        Up to the first damage, if there is any; see `Trace.problems`. Locks have the names of
+        variables, where the program's sources are there and older than the recording.
 
     Raises
     ------
@@ -71,7 +74,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TraceError(f"{name}: cannot be read ({reason}); check the path") from error
-    return parse(data, name)
+    trace = parse(data, name)
+    return replace(trace, locks=name_locks(trace.locks, trace.start_unix_ns))
 
 
 def parse(data: bytes | memoryview, path: str = "<memory>") -> Trace:

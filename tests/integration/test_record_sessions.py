@@ -84,7 +84,8 @@ def test_a_lock_type_imported_by_name_before_the_start_is_seen(path: Path) -> No
 
     assert is_ours(lock)
     trace = cl.load(path)
-    assert any("test_record_sessions" in lock.label for lock in trace.locks.values())
+    name = "test_a_lock_type_imported_by_name_before_the_start_is_seen.lock"
+    assert [lock.label for lock in trace.locks.values()].count(name) == 1
 
 
 def test_a_lock_made_during_a_recording_works_on_after_it_and_in_the_next(path: Path) -> None:

@@ -1,0 +1,143 @@
+"""What a program calls a lock: the variable or attribute its making is assigned to, in the source.
+
+A trace says at which line a lock was made. `self._lock = threading.Lock()` there, in
+`Catalog.__init__`, makes it `Catalog._lock`. Nothing is asked of the program's objects. A file that
+has been changed since the recording is not read: its lines may be others.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from contention_lab.trace.model import Frame, Lock
+
+LARGEST_FILE_BYTES: Final = 2_000_000
+"""Larger sources are generated; parsing them takes seconds."""
+
+_ADDING: Final = frozenset({"setdefault", "append", "add", "put", "insert"})
+"""Methods that put their last argument into what they are called on."""
+
+
+def name_locks(locks: Mapping[int, Lock], before_unix_ns: int) -> dict[int, Lock]:
+    """Return locks with the variables they are assigned to, where the source tells.
+
+    Parameters
+    ----------
+    locks
+        By id.
+    before_unix_ns
+        Start of the recording: sources changed since are not read.
+    """
+    named = dict(locks)
+    variables: dict[Frame, str] = {}
+    names_of = cache(lambda path: _names_before(path, before_unix_ns))
+    for number, lock in locks.items():
+        if lock.name or lock.site is None:
+            continue
+        site = lock.site
+        if site not in variables:
+            variables[site] = _in_scope(names_of(site.filename).get(site.line, ""), site)
+        if variables[site]:
+            named[number] = replace(lock, variable=variables[site])
+    return named
+
+
+def _in_scope(target: str, site: Frame) -> str:
+    """Return a target with the class or function, or else the module, that it belongs to."""
+    scopes = [part for part in site.function.split(".") if not part.startswith("<")]
+    if not target:
+        return ""
+    if target.startswith(("self.", "cls.")):
+        return ".".join([*scopes[-2:-1], target.partition(".")[2]])
+    if "<module>" in site.function:
+        return f"{site.module}.{target}"
+    return ".".join([*scopes[-1:], target])
+
+
+def _names_before(path: str, before_unix_ns: int) -> dict[int, str]:
+    """Return what is assigned at each line of a file; of a newer or unreadable one, nothing."""
+    try:
+        status = Path(path).stat()
+        if status.st_mtime_ns > before_unix_ns or status.st_size > LARGEST_FILE_BYTES:
+            return {}
+        return _names(path, status.st_mtime_ns)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _names(path: str, changed_ns: int) -> dict[int, str]:
+    """Return what is assigned at each line of a file, as of when it was changed."""
+    del changed_ns
+    tree = ast.parse(Path(path).read_bytes())
+    found: dict[int, str] = {}
+    ambiguous = set()
+    for line, target in _targets(tree):
+        if found.setdefault(line, target) != target:
+            ambiguous.add(line)
+    return {line: target for line, target in found.items() if line not in ambiguous}
+
+
+def _targets(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield lines of calls, and what the call's result is assigned to or put into."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            yield from _made(node.value, _written(node.targets[0]))
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield from _made(node.value, _written(node.target))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            yield from _made(node.context_expr, _written(node.optional_vars))
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _ADDING
+            and node.args
+        ):
+            yield from _made(node.args[-1], _element_of(_written(node.func.value)))
+
+
+def _made(value: ast.expr, target: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of calls whose result becomes the value, or an element of it."""
+    if not target:
+        return
+    if isinstance(value, ast.Call):
+        yield value.lineno, target
+    elif isinstance(value, ast.BoolOp):
+        for part in value.values:
+            yield from _made(part, target)
+    elif isinstance(value, ast.IfExp):
+        yield from _made(value.body, target)
+        yield from _made(value.orelse, target)
+    elif isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        yield from _made(value.elt, _element_of(target))
+    elif isinstance(value, ast.DictComp):
+        yield from _made(value.value, _element_of(target))
+    elif isinstance(value, (ast.List, ast.Set, ast.Tuple)):
+        for part in value.elts:
+            yield from _made(part, _element_of(target))
+    elif isinstance(value, ast.Dict):
+        for part in value.values:
+            yield from _made(part, _element_of(target))
+
+
+def _written(target: ast.expr) -> str:
+    """Return a name, an attribute of a name, or an element of either; else nothing."""
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        owner = _written(target.value)
+        return f"{owner}.{target.attr}" if owner else ""
+    if isinstance(target, ast.Subscript):
+        return _element_of(_written(target.value))
+    return ""
+
+
+def _element_of(container: str) -> str:
+    return f"{container}[...]" if container and not container.endswith("[...]") else container

@@ -1,0 +1,101 @@
+"""Locks are called what the source calls them, or not at all."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contention_lab.trace import TraceBuilder, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = """\
+import threading
+lock = threading.Lock()
+class Catalog:
+    shared = threading.Lock()
+    def __init__(self, given=None):
+        self._lock = threading.Lock()
+        self._given = given or threading.RLock()
+        self._shards = [threading.Lock() for _ in range(4)]
+        self._by_key = {}
+        self._lazy: threading.Lock = (
+            threading.Lock()
+        )
+    def of(self, key):
+        return self._by_key.setdefault(key, threading.Lock())
+    def many(self, key):
+        self._by_key[key] = threading.Lock()
+        a, b = threading.Lock(), threading.Lock()
+        one = threading.Lock(); two = threading.Lock()
+        return threading.Lock()
+def build():
+    local = threading.Condition()
+    for name in "ab":
+        names[name] = {"x": threading.Lock()}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "label"),
+    [
+        (2, "<module>", "app.lock"),
+        (4, "Catalog", "Catalog.shared"),
+        (6, "Catalog.__init__", "Catalog._lock"),
+        (7, "Catalog.__init__", "Catalog._given"),
+        (8, "Catalog.__init__.<locals>.<listcomp>", "Catalog._shards[...]"),
+        (11, "Catalog.__init__", "Catalog._lazy"),
+        (14, "Catalog.of", "Catalog._by_key[...]"),
+        (16, "Catalog.many", "Catalog._by_key[...]"),
+        (17, "Catalog.many", "app:Catalog.many:17"),
+        (18, "Catalog.many", "app:Catalog.many:18"),
+        (19, "Catalog.many", "app:Catalog.many:19"),
+        (21, "build", "build.local"),
+        (23, "build", "build.names[...]"),
+        (99, "build", "app:build:99"),
+    ],
+)
+def test_a_lock_is_called_after_what_it_is_assigned_to(
+    tmp_path: Path, line: int, function: str, label: str
+) -> None:
+    assert _label(tmp_path, SOURCE, line, function) == label
+
+
+def test_a_given_name_comes_first(tmp_path: Path) -> None:
+    assert _label(tmp_path, SOURCE, 2, "<module>", name="ledger") == "ledger"
+
+
+def test_a_source_changed_since_the_recording_is_not_read(tmp_path: Path) -> None:
+    assert _label(tmp_path, SOURCE, 2, "<module>", recorded_ns=999) == "app:<module>:2"
+
+
+@pytest.mark.parametrize("source", ["lock = (", "lock = threading.Lock()\0", "(" * 5000])
+def test_a_source_that_is_no_python_gives_no_names(tmp_path: Path, source: str) -> None:
+    assert _label(tmp_path, source, 1, "<module>") == "app:<module>:1"
+
+
+def test_a_source_that_is_gone_gives_no_names(tmp_path: Path) -> None:
+    assert _label(tmp_path, None, 2, "<module>") == "app:<module>:2"
+
+
+def _label(
+    folder: Path,
+    source: str | None,
+    line: int,
+    function: str,
+    *,
+    name: str = "",
+    recorded_ns: int = 2000,
+) -> str:
+    path = folder / "app.py"
+    if source is not None:
+        path.write_text(source, encoding="utf-8")
+        os.utime(path, ns=(1000, 1000))
+    builder = TraceBuilder(start_unix_ns=recorded_ns)
+    frame = builder.add_frame(function, str(path), line)
+    lock = builder.add_lock("threading.Lock", name=name, site=frame)
+    builder.write(folder / "app.clt")
+    return load(folder / "app.clt").locks[lock].label

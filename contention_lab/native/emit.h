@@ -124,8 +124,36 @@ cl_emit_party(PyObject *module, PyObject *name)
     return PyLong_FromUnsignedLong(id);
 }
 
+/* Records a wait of `wait->thread` (0: this thread) on a lock, with the counters that go with it (an acquire
+ * too, if it was acquired). */
+static void
+cl_emit(cl_thread *thread, cl_lock *lock, cl_wait_record *wait)
+{
+    cl_block *block = thread == NULL || wait->start_ns == 0
+                          ? NULL
+                          : cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block == NULL) {
+        return;
+    }
+    wait->lock = lock->id;
+    wait->end_ns = wait->end_ns < wait->start_ns ? wait->start_ns : wait->end_ns;
+    if (wait->thread == 0 || wait->thread == thread->id) {
+        wait->thread = thread->id;
+        wait->park_ns = wait->end_ns - wait->start_ns;
+    } /* else a task, which does not keep its thread from running others while it waits */
+    if (wait->outcome == CL_FAILED_TRY) {
+        cl_add(&block->value[CL_C_FAILED_TRIES], 1);
+    }
+    else if (wait->kind == CL_CONTENTION) {
+        cl_count_wait(block, wait);
+    }
+    if (cl_session.level >= CL_LEVEL_PROFILE) {
+        cl_thread_record(thread, CL_WAITS, wait, sizeof *wait);
+    }
+}
+
 /* emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site, holder_stack,
- * waiters, flags=0, awaited_stack=0): one wait, with the counters that go with it (an acquire too, if it was acquired). */
+ * waiters, flags=0, awaited_stack=0): one wait. */
 static PyObject *
 cl_emit_wait(PyObject *module, PyObject *args)
 {
@@ -139,36 +167,17 @@ cl_emit_wait(PyObject *module, PyObject *args)
         return NULL;
     }
     cl_lock *lock = cl_as_ours(object);
-    cl_thread *thread = cl_recording_thread();
     if (lock == NULL || outcome < CL_ACQUIRED || outcome > CL_CANCELLED || kind < CL_CONTENTION
         || kind > CL_COORDINATION) {
         PyErr_SetString(PyExc_ValueError, "emit_wait() takes a lock of ours and known codes");
         return NULL;
     }
-    cl_block *block = thread == NULL || start == 0
-                          ? NULL
-                          : cl_block_get(thread, lock->id, lock, cl_lock_register);
-    if (block == NULL) {
-        Py_RETURN_NONE;
-    }
-    end = end < start ? start : end;
-    /* A task that waits does not keep its thread from running others. */
-    int asleep = party == 0 || party == thread->id;
     cl_wait_record wait = {
-        .start_ns = start, .end_ns = end, .lock = lock->id,
-        .park_ns = asleep ? end - start : 0, .thread = asleep ? thread->id : party, .stack = stack,
-        .holder = holder, .holder_site = holder_site, .holder_stack = holder_stack,
-        .waiters = waiters, .outcome = (uint8_t)outcome, .kind = (uint8_t)kind,
+        .start_ns = start, .end_ns = end, .thread = party, .stack = stack, .holder = holder,
+        .holder_site = holder_site, .holder_stack = holder_stack, .waiters = waiters,
+        .outcome = (uint8_t)outcome, .kind = (uint8_t)kind,
         .flags = (uint16_t)flags, .awaited_stack = awaited_stack};
-    if (outcome == CL_FAILED_TRY) {
-        cl_add(&block->value[CL_C_FAILED_TRIES], 1);
-    }
-    else if (kind == CL_CONTENTION) {
-        cl_count_wait(block, &wait);
-    }
-    if (cl_session.level >= CL_LEVEL_PROFILE) {
-        cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
-    }
+    cl_emit(cl_recording_thread(), lock, &wait);
     Py_RETURN_NONE;
 }
 
@@ -208,7 +217,8 @@ cl_emit_count(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     {"party", cl_emit_party, METH_O, "party(name)\n--\n\nA new id for a task."}, \
     {"emit_wait", cl_emit_wait, METH_VARARGS, \
      "emit_wait(lock, party, start_ns, end_ns, outcome, kind, stack, holder, holder_site,\n" \
-     "holder_stack, waiters, flags=0, awaited_stack=0)\n--\n\nRecord a wait that Python code timed with now()."}, \
+     "holder_stack, waiters, flags=0, awaited_stack=0)\n--\n\n" \
+     "Record a wait that Python code timed with now()."}, \
     {"count", (PyCFunction)(void (*)(void))cl_emit_count, METH_FASTCALL, \
      "count(lock, acquires, failed_tries, recursions)\n--\n\nCount attempts that did not wait."}, \
     {"intern_stack", cl_emit_intern_stack, METH_O, \

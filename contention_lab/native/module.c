@@ -8,6 +8,8 @@
 #include "lock_slots.h"
 #include "recorder.h"
 #include "ring_probe.h"
+#include "task_wait.h"
+#include "thread_permits.h"
 #include "loop_step.h"
 #include "exchange.h"
 #include "front.h"
@@ -194,6 +196,8 @@ static PyMethodDef core_methods[] = {
     CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,
     CL_PERMIT_METHODS,
+    CL_TASK_METHODS,
+    CL_THREAD_PERMITS_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
     {"wait_permit", cl_wait_permit, METH_VARARGS,
@@ -252,7 +256,14 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "TimedMethod", &cl_timed_spec, NULL) < 0) {
         return -1;
     }
-    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0 || cl_loop_step_ready() < 0) {
+    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0 || cl_beside_ready(module) < 0
+        || cl_thread_permits_ready() < 0 || cl_loop_step_ready() < 0) {
+        return -1;
+    }
+    cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);
+    cl_task_type = cl_record_type(module, &cl_task_spec, cl_beside_type);
+    cl_task_wait_type = cl_record_type(module, &cl_task_wait_spec, &PyBaseObject_Type);
+    if (cl_permits_type == NULL || cl_task_type == NULL || cl_task_wait_type == NULL) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};

@@ -192,6 +192,51 @@ cl_cursor_end(cl_cursor *cursor)
 
 #endif
 
+/* Where a suspended coroutine is; 0 if that cannot be told, or it has ended. The code is borrowed from it. */
+static inline int
+cl_coroutine_position(PyObject *coroutine, cl_position *position)
+{
+#if !defined(CL_PUBLIC_FRAMES) && !CL_FREE_THREADED && PY_VERSION_HEX < 0x030E0000
+    PyCoroObject *self = (PyCoroObject *)coroutine;
+    if (!PyCoro_CheckExact(coroutine) || self->cr_frame_state >= FRAME_COMPLETED) {
+        return 0;
+    }
+    _PyInterpreterFrame *frame = (_PyInterpreterFrame *)self->cr_iframe;
+#  if PY_VERSION_HEX >= 0x030D0000
+    position->code = (PyCodeObject *)frame->f_executable;
+    _Py_CODEUNIT *at = frame->instr_ptr;
+#  else
+    position->code = frame->f_code;
+    _Py_CODEUNIT *at = frame->prev_instr;
+#  endif
+    position->lasti = (int)((at - _PyCode_CODE(position->code)) * (Py_ssize_t)sizeof(_Py_CODEUNIT));
+    return 1;
+#else
+    if (!PyCoro_CheckExact(coroutine)) {
+        return 0;
+    }
+    PyObject *frame = PyObject_GetAttrString(coroutine, "cr_frame");
+    int known = frame != NULL && PyFrame_Check(frame);
+    if (known) {
+        position->code = PyFrame_GetCode((PyFrameObject *)frame);
+        position->lasti = PyFrame_GetLasti((PyFrameObject *)frame);
+        Py_DECREF((PyObject *)position->code); /* the coroutine has it */
+    }
+    PyErr_Clear();
+    Py_XDECREF(frame);
+    return known;
+#endif
+}
+
+/* What is one at a time without a GIL. Here, a GIL is enough. */
+#if PY_VERSION_HEX >= 0x030D0000
+#  define CL_BEGIN_CRITICAL(object) Py_BEGIN_CRITICAL_SECTION(object)
+#  define CL_END_CRITICAL() Py_END_CRITICAL_SECTION()
+#else
+#  define CL_BEGIN_CRITICAL(object) {
+#  define CL_END_CRITICAL() }
+#endif
+
 /* Whether the GIL is held at this moment, and by whom (the address of a thread state, never followed).
  * Reads two words of the interpreter without asking anybody; 0 if this build has no GIL or an unknown
  * layout. Needs no thread state. */

@@ -24,6 +24,7 @@ PATCHES: "Final" = {
     "future": "concurrent.futures._base",
     "thread_pool": "concurrent.futures.thread",
     "process_pool": "concurrent.futures.process",
+    "tasks": "asyncio.tasks",
     "event_loop": "asyncio.events",
     "task_lock": "asyncio.locks",
     "task_semaphore": "asyncio.locks",

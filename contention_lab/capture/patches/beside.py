@@ -5,7 +5,7 @@ lies in a table under the object's id; it leaves the table when the object goes,
 be another's.
 """
 
-from _weakref import ref
+from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,21 +24,29 @@ class _Kept(type):
         return record
 
 
-class Beside(ref, metaclass=_Kept):  # type: ignore[type-arg]
+class Beside(_core.Beside, metaclass=_Kept):
     """A record about one object; a subclass says what is in it and has its own `table`."""
 
-    __slots__ = ("key",)
+    __slots__ = ()
     table: "ClassVar[dict[int, Any]]"
 
     def __init_subclass__(cls) -> None:
         cls.table = {}
 
-    def __new__(cls, thing: object, *_: object, **__: object) -> "Self":  # noqa: D102
-        return ref.__new__(cls, thing, cls.gone)
+    @classmethod
+    def of(cls, thing: object) -> "Self":
+        """Return the record of a thing, in this recording, whenever it was made."""
+        record = cls.table.get(id(thing))
+        if record is None:
+            record = cls.met(thing)
+        if record.is_stale:
+            record.forget()
+        return record
 
-    def __init__(self, thing: object) -> None:
-        ref.__init__(self, thing, type(self).gone)  # type: ignore[call-arg]
-        self.key = id(thing)
+    @classmethod
+    def met(cls, thing: object) -> "Self":
+        """Return a record of a thing that is seen for the first time, and was made earlier."""
+        return cls(thing)
 
     @staticmethod
     def gone(record: "Beside") -> None:

@@ -5,7 +5,6 @@ took long is described here, after the fact: whose step it was, and who had to w
 that do not use asyncio's handles (uvloop) are not seen.
 """
 
-from contention_lab.capture.patches import recording
 from contention_lab.capture.patches.tasks import Task
 from contention_lab.native import _core
 
@@ -46,11 +45,11 @@ def _slow(handle: "Any", start_ns: int, end_ns: int, others: int) -> None:
     _core.emit_step(
         start_ns,
         end_ns,
-        0 if task is None else _record(task).party,
+        0 if task is None else Task.of(task).party,
         _stack(handle._callback, task),
         max(0, ready),
-        0 if victim is None else _record(victim).party,
-        0 if victim is None else _record(victim).stack(),
+        0 if victim is None else Task.of(victim).party,
+        0 if victim is None else Task.of(victim).stack(),
     )
 
 
@@ -82,15 +81,10 @@ def _sleeper(timer: "Any") -> "Any":
     return None
 
 
-def _record(task: "Any") -> Task:
-    known = Task.table.get(id(task))
-    return known if known is not None and known.number == recording.number else Task(task)
-
-
 def _stack(callback: "Any", task: "Any") -> int:
     """Return where the task stands now, or the function of the callback; 0 if that is not known."""
     if task is not None:
-        stack = _record(task).stack()
+        stack = Task.of(task).stack()
         code = getattr(task.get_coro(), "cr_code", None)
         return stack or (0 if code is None else _core.intern_stack([(code, 0)]))
     function = getattr(callback, "func", callback)  # of a partial

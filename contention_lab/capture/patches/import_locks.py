@@ -7,7 +7,6 @@ importlib does against deadlocks is not touched.
 
 from _thread import get_ident
 
-from contention_lab.capture.patches import recording
 from contention_lab.capture.patches.sleeping import ORIGINALS
 from contention_lab.capture.patches.thread_permits import ThreadPermits
 from contention_lab.capture.patches.wrapping import wrap
@@ -34,7 +33,6 @@ class ImportLock(ThreadPermits):
     """
 
     __slots__ = ("contended", "depth")
-    may_be_signal = False
 
     def __init__(self, lock: "Any") -> None:
         super().__init__(lock, "import lock", lock.name, late=True)
@@ -49,7 +47,7 @@ class ImportLock(ThreadPermits):
         """Note that this thread is about to wait."""
         if not self.contended:
             self.contended = True
-            _core.count(self.source, len(self.held), 0, 0)
+            _core.count(self.source, self.held, 0, 0)
         super().wait()
 
     def acquired(self, nested: bool) -> None:
@@ -60,7 +58,7 @@ class ImportLock(ThreadPermits):
         elif not nested and self.contended:
             self.end(_core.ACQUIRED)
         elif not nested:
-            self.take(None, False)
+            self.take(False)
 
     def released(self, end_ns: int) -> None:
         """Note that its owner has given it up once."""
@@ -68,8 +66,8 @@ class ImportLock(ThreadPermits):
         if self.depth > 0:
             return
         if self.contended:
-            self.release(end_ns)
-        self.held.clear()
+            self.give(end_ns)
+        self.drop()
 
 
 def install(undo: "Undo", module: "Any") -> None:
@@ -87,18 +85,11 @@ class _Originals:
         vars(self).update(vars(module))
 
 
-def _record(lock: "Any") -> ImportLock:
-    record = ImportLock.table.get(id(lock)) or ImportLock(lock)
-    if record.number != recording.number:
-        record.forget()
-    return record
-
-
 def _acquired(original: "Callable[[Any], bool]") -> "Callable[[Any], bool]":
     def acquire(self: "Any") -> bool:
         if not _core.active():
             return original(self)
-        record = _record(self)
+        record = ImportLock.of(self)
         nested = self.owner == get_ident()
         if self.owner is not None and not nested:
             record.wait()
@@ -118,6 +109,6 @@ def _released(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
         end_ns = _core.now()
         original(self)
         if end_ns and id(self) in ImportLock.table:
-            _record(self).released(end_ns)
+            ImportLock.of(self).released(end_ns)
 
     return release

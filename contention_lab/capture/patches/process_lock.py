@@ -10,7 +10,6 @@ ours are bound to a `Meter`. Objects made before the recording keep what they ha
 
 import os
 
-from contention_lab.capture.patches import recording
 from contention_lab.capture.patches.thread_permits import ThreadPermits
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
@@ -53,7 +52,7 @@ class Meter:
         permits, semlock = self.permits, self._semlock
         if permits is None or not _core.active():
             return semlock.acquire(block, timeout)
-        if permits.number != recording.number:
+        if permits.is_stale:
             permits.forget()
         if self._is_recursive and semlock._is_mine():
             _core.count(permits.source, 0, 0, 1)
@@ -68,7 +67,7 @@ class Meter:
                 permits.end(_core.INTERRUPTED)
                 raise
         if taken and self._is_lock:
-            permits.held.clear()  # if another process released it, we have not seen that
+            permits.drop()  # if another process released it, we have not seen that
         permits.end(_core.ACQUIRED if taken else _core.TIMED_OUT)
         return taken
 
@@ -79,17 +78,17 @@ class Meter:
         if permits is None or not end_ns or (self._is_recursive and semlock._count() > 1):
             semlock.release()
             return
-        if permits.number != recording.number:
+        if permits.is_stale:
             permits.forget()
         permits.wake()
         semlock.release()
-        permits.release(end_ns)
+        permits.give(end_ns)
 
 
 class SemLockPermits(ThreadPermits):
     """What this process holds of one lock."""
 
-    __slots__ = ("may_be_signal",)
+    __slots__ = ()
 
     def __init__(self, lock: object, type_name: str, name: str, *, may_be_signal: bool) -> None:
         was_sent = "_is_fork_ctx" not in vars(lock)  # by another process, which made it

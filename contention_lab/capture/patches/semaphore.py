@@ -5,7 +5,7 @@ has an entry of its own, as a part of the semaphore; who waits for it waits for 
 permit.
 """
 
-from contention_lab.capture.patches import condition, recording
+from contention_lab.capture.patches import condition
 from contention_lab.capture.patches.thread_permits import ThreadPermits
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
     from types import ModuleType
-    from typing import Any, ClassVar
+    from typing import Any, ClassVar, Self
 
     from contention_lab.capture.undo import Undo
+
+_attempted, _giving, _given = _core.attempted, _core.giving, _core.given
+_ACQUIRED, _TIMED_OUT, _INTERRUPTED = _core.ACQUIRED, _core.TIMED_OUT, _core.INTERRUPTED
 
 
 class SemaphorePermits(ThreadPermits):
@@ -27,17 +30,15 @@ class SemaphorePermits(ThreadPermits):
     ----------
     condition
         The id of the condition inside.
-    silent
-        It is not recorded: the library that made it for itself records what it stands for.
     """
 
-    __slots__ = ("condition", "silent")
+    __slots__ = ("condition",)
     bounded: "ClassVar[type]"
 
     def __init__(self, semaphore: "threading.Semaphore", *, late: bool = False) -> None:
         bounded = "Bounded" if issubclass(type(semaphore), self.bounded) else ""
         super().__init__(semaphore, f"threading.{bounded}Semaphore", late=late)
-        self.silent = False
+        self.may_be_signal = True
         self.condition = id(semaphore._cond)  # type: ignore[attr-defined]
         condition.inner[self.condition] = self.wait
         _core.part_of(semaphore._cond._lock, self.source)  # type: ignore[attr-defined]
@@ -57,12 +58,9 @@ class SemaphorePermits(ThreadPermits):
         ThreadPermits.gone(record)
 
     @classmethod
-    def of(cls, semaphore: "threading.Semaphore") -> "SemaphorePermits":
-        """Return those of a semaphore, whenever it was made."""
-        permits = cls.table.get(id(semaphore)) or cls(semaphore, late=True)
-        if permits.number != recording.number:
-            permits.forget()
-        return permits
+    def met(cls, thing: "Any") -> "Self":
+        """Return those of a semaphore that was made earlier."""
+        return cls(thing, late=True)
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
@@ -91,17 +89,12 @@ def _acquired(original: "Callable[..., bool]") -> "Callable[..., bool]":
     def acquire(
         self: "threading.Semaphore", blocking: bool = True, timeout: float | None = None
     ) -> bool:
-        if not _core.active():
-            return original(self, blocking, timeout)
-        permits = SemaphorePermits.of(self)
-        if permits.silent:
-            return original(self, blocking, timeout)
         try:
             taken = original(self, blocking, timeout)
         except BaseException:
-            permits.end(_core.INTERRUPTED)
+            _attempted(SemaphorePermits, self, _INTERRUPTED)
             raise
-        permits.end(_core.ACQUIRED if taken else _core.TIMED_OUT)
+        _attempted(SemaphorePermits, self, _ACQUIRED if taken else _TIMED_OUT)
         return taken
 
     return acquire
@@ -109,14 +102,9 @@ def _acquired(original: "Callable[..., bool]") -> "Callable[..., bool]":
 
 def _released(original: "Callable[..., None]") -> "Callable[..., None]":
     def release(self: "threading.Semaphore", n: int = 1) -> None:
-        permits = None if not _core.active() else SemaphorePermits.of(self)
-        if permits is None or permits.silent:
-            original(self, n)
-            return
-        end_ns = _core.now()
-        permits.wake()
+        end_ns = _giving(SemaphorePermits, self)
         original(self, n)
-        for _ in range(n):
-            permits.release(end_ns)
+        if end_ns:
+            _given(SemaphorePermits, self, end_ns, n)
 
     return release

@@ -1,14 +1,17 @@
 """Something that tasks wait for until somebody else has done it: an event, an item in a queue."""
 
-from contention_lab.capture.patches import recording, tasks
 from contention_lab.capture.patches.beside import Beside
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar, Self
+
+    from contention_lab.capture.patches.tasks import Task
 
 
 class Signal(Beside):
-    """One such thing.
+    """One such thing; a subclass says of which type.
 
     Attributes
     ----------
@@ -19,28 +22,35 @@ class Signal(Beside):
     """
 
     __slots__ = ("_tasks", "source", "wakers")
+    type_name: "ClassVar[str]"
 
-    def __init__(self, thing: object, type_name: str, *, late: bool = False) -> None:
+    def __init__(self, thing: object, *, late: bool = False) -> None:
         super().__init__(thing)
-        self.source = _core.Source(type_name, None, late)
-        self.wakers: dict[int, tuple[int, int]] = {}
-        self._tasks: dict[int, tasks.Task | None] = {}
+        self.source = _core.Source(self.type_name, None, late)
+        self.forget()
 
     @classmethod
-    def of(cls, thing: object, type_name: str) -> "Signal":
-        """Return that of a thing, whenever it was made."""
-        known = cls.table.get(id(thing))
-        return known if known is not None else cls(thing, type_name, late=True)
+    def met(cls, thing: object) -> "Self":
+        """Return that of a thing that was made earlier."""
+        return cls(thing, late=True)
+
+    def forget(self) -> None:
+        """Begin anew in another recording."""
+        super().forget()
+        self.wakers: dict[int, tuple[int, int]] = {}
+        self._tasks: dict[int, Task | None] = {}
 
     def wake(self, waiters: object) -> None:
         """Note that whoever runs is about to wake one of the waiters."""
-        self.wakers[id(waiters)] = tasks.current_party(), _core.capture_stack()
-        self._tasks[id(waiters)] = tasks.current()
+        task = _core.current_task()
+        party = _core.current_party() if task is None else task.party
+        self.wakers[id(waiters)] = party, _core.capture_stack()
+        self._tasks[id(waiters)] = task
 
     def awaited(self, waiters: object) -> int:
         """Return the stack of what the task awaits that last woke one of the waiters, else 0."""
         task = self._tasks.get(id(waiters))
-        return 0 if task is None or task.number != recording.number else task.stack()
+        return 0 if task is None or task.is_stale else task.stack()
 
     def waker(self, waiters: object) -> "tuple[int, int]":
         """Return who last woke one of the waiters."""

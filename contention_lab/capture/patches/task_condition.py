@@ -6,7 +6,6 @@ Both are recorded as the lock's; its own `acquire` ends the coordination.
 from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.beside import Beside
 from contention_lab.capture.patches.task_lock import LockPermits
-from contention_lab.capture.patches.task_wait import Wait
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
@@ -39,14 +38,14 @@ def _timed_wait(
     original: "Callable[..., Coroutine[Any, Any, bool]]",
 ) -> "Callable[..., Coroutine[Any, Any, bool]]":
     async def wait(self: "Any") -> bool:
-        task = tasks.current() if _core.active() else None
+        task = _core.current_task() if _core.active() else None
         if task is None or not self.locked():
             return await original(self)
         notifier = Notifier.table.get(id(self)) or Notifier(self)
         notifier.waker = 0, 0
         permits = LockPermits.of(self._lock)
         again = task.woken == (permits.key, permits.since(task.party))
-        began = Wait(permits.source, task, len(self._waiters), again=again)
+        began = _core.task_wait(permits.source, len(self._waiters), 0, again)
         outer, task.coordination = task.coordination, began
         _core.watch(permits.source, True)
         try:
@@ -58,7 +57,7 @@ def _timed_wait(
             _core.watch(permits.source, False)
             task.coordination = outer
             task.woken = permits.key, permits.since(task.party)
-        began.record(_core.ACQUIRED, notifier.waker)
+        began.ended(*notifier.waker)
         return notified
 
     return wait

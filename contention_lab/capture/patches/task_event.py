@@ -2,7 +2,6 @@
 
 from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.signals import Signal
-from contention_lab.capture.patches.task_wait import Wait
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
@@ -15,7 +14,12 @@ if TYPE_CHECKING:
 
     from contention_lab.capture.undo import Undo
 
-_TYPE = "asyncio.Event"
+
+class EventSignal(Signal):
+    """One event."""
+
+    __slots__ = ()
+    type_name = "asyncio.Event"
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
@@ -29,7 +33,7 @@ def install(undo: "Undo", module: "ModuleType") -> None:
 def _made(original: "Callable[..., None]") -> "Callable[..., None]":
     def __init__(self: "asyncio.Event") -> None:  # noqa: N807
         original(self)
-        Signal(self, _TYPE)
+        EventSignal(self)
 
     return __init__
 
@@ -38,17 +42,16 @@ def _timed_wait(
     original: "Callable[..., Coroutine[Any, Any, bool]]",
 ) -> "Callable[..., Coroutine[Any, Any, bool]]":
     async def wait(self: "Any") -> bool:
-        task = tasks.current() if not self._value and _core.active() else None
-        if task is None:
+        if self._value or not _core.active():
             return await original(self)
-        signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._waiters), awaited=signal.awaited(self._waiters))
+        signal = EventSignal.of(self)
+        began = _core.task_wait(signal.source, len(self._waiters), signal.awaited(self._waiters))
         try:
             is_set = await original(self)
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker(self._waiters))
+        began.ended(*signal.waker(self._waiters))
         return is_set
 
     return wait
@@ -57,7 +60,7 @@ def _timed_wait(
 def _noted_set(original: "Callable[..., None]") -> "Callable[..., None]":
     def set(self: "Any") -> None:  # noqa: A001
         if self._waiters and _core.active():
-            Signal.of(self, _TYPE).wake(self._waiters)
+            EventSignal.of(self).wake(self._waiters)
         original(self)
 
     return set

@@ -5,7 +5,6 @@ A `get` or `put` that waits is one event.
 
 from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.signals import Signal
-from contention_lab.capture.patches.task_wait import Wait
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
@@ -18,7 +17,12 @@ if TYPE_CHECKING:
 
     from contention_lab.capture.undo import Undo
 
-_TYPE = "asyncio.Queue"
+
+class QueueSignal(Signal):
+    """One queue."""
+
+    __slots__ = ()
+    type_name = "asyncio.Queue"
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
@@ -33,7 +37,7 @@ def install(undo: "Undo", module: "ModuleType") -> None:
 def _made(original: "Callable[..., None]") -> "Callable[..., None]":
     def __init__(self: "Any", maxsize: int = 0) -> None:  # noqa: N807
         original(self, maxsize)
-        Signal(self, _TYPE)
+        QueueSignal(self)
 
     return __init__
 
@@ -42,17 +46,16 @@ def _timed_get(
     original: "Callable[..., Coroutine[Any, Any, Any]]",
 ) -> "Callable[..., Coroutine[Any, Any, Any]]":
     async def get(self: "Any") -> "Any":
-        task = tasks.current() if _core.active() and self.empty() else None
-        if task is None:
+        if not self.empty() or not _core.active():
             return await original(self)
-        signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._getters), awaited=signal.awaited(self._getters))
+        signal = QueueSignal.of(self)
+        began = _core.task_wait(signal.source, len(self._getters), signal.awaited(self._getters))
         try:
             item = await original(self)
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker(self._getters))
+        began.ended(*signal.waker(self._getters))
         return item
 
     return get
@@ -62,17 +65,16 @@ def _timed_put(
     original: "Callable[..., Coroutine[Any, Any, None]]",
 ) -> "Callable[..., Coroutine[Any, Any, None]]":
     async def put(self: "Any", item: "Any") -> None:
-        task = tasks.current() if _core.active() and self.full() else None
-        if task is None:
+        if not self.full() or not _core.active():
             return await original(self, item)
-        signal = Signal.of(self, _TYPE)
-        began = Wait(signal.source, task, len(self._putters), awaited=signal.awaited(self._putters))
+        signal = QueueSignal.of(self)
+        began = _core.task_wait(signal.source, len(self._putters), signal.awaited(self._putters))
         try:
             await original(self, item)
         except BaseException as error:
             began.failed(error)
             raise
-        began.record(_core.ACQUIRED, signal.waker(self._putters))
+        began.ended(*signal.waker(self._putters))
         return None
 
     return put
@@ -81,7 +83,7 @@ def _timed_put(
 def _noted_wakeup(original: "Callable[..., None]") -> "Callable[..., None]":
     def _wakeup_next(self: "Any", waiters: "deque[Any]") -> None:
         if waiters and _core.active():
-            Signal.of(self, _TYPE).wake(waiters)
+            QueueSignal.of(self).wake(waiters)
         original(self, waiters)
 
     return _wakeup_next

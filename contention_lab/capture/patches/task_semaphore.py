@@ -1,9 +1,8 @@
 """`asyncio.Semaphore` and `BoundedSemaphore`: each permit is a hold of the task that took it."""
 
-from contention_lab.capture.patches import recording, tasks
-from contention_lab.capture.patches.task_permits import TaskPermits
+from contention_lab.capture.patches import tasks
+from contention_lab.capture.patches.task_permits import TaskPermits, blocked, gives, took
 from contention_lab.capture.patches.wrapping import wrap
-from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +22,8 @@ class TaskSemaphorePermits(TaskPermits):
 
     def __init__(self, semaphore: object, *, late: bool = False) -> None:
         bounded = "Bounded" if issubclass(type(semaphore), self.bounded) else ""
-        super().__init__(semaphore, f"asyncio.{bounded}Semaphore", late=late, may_be_signal=True)
-
-    @classmethod
-    def of(cls, semaphore: object) -> "TaskSemaphorePermits":
-        """Return those of a semaphore, whenever it was made."""
-        permits = cls.table.get(id(semaphore)) or cls(semaphore, late=True)
-        if permits.number != recording.number:
-            permits.forget()
-        return permits
+        super().__init__(semaphore, f"asyncio.{bounded}Semaphore", late=late)
+        self.may_be_signal = True
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
@@ -55,25 +47,10 @@ def _acquired(
     original: "Callable[..., Coroutine[Any, Any, bool]]",
 ) -> "Callable[..., Coroutine[Any, Any, bool]]":
     async def acquire(self: "Any") -> bool:
-        if not _core.active():
-            return await original(self)
-        permits = TaskSemaphorePermits.table.get(id(self))
-        if permits is None or permits.number != recording.number:
-            permits = TaskSemaphorePermits.of(self)
-        task = tasks.current()
-        wait = None
         if self._value <= 0 or (self._waiters and not all(w.cancelled() for w in self._waiters)):
-            wait = permits.begin(task)
-        try:
-            taken = await original(self)
-        except BaseException as error:
-            if wait is not None:
-                permits.failed(wait, error)
-            raise
-        if wait is None:
-            permits.take(task, count=True)
-        else:
-            permits.taken(task, wait)
+            return await blocked(TaskSemaphorePermits, self, original)
+        taken = await original(self)
+        took(TaskSemaphorePermits, self)
         return taken
 
     return acquire
@@ -81,13 +58,7 @@ def _acquired(
 
 def _released(original: "Callable[..., None]") -> "Callable[..., None]":
     def release(self: "asyncio.Semaphore") -> None:
-        end_ns = _core.now()
-        if end_ns:
-            permits = TaskSemaphorePermits.of(self)
-            if permits.waits and not permits.held:
-                permits.note_waker()
+        gives(TaskSemaphorePermits, self)
         original(self)
-        if end_ns:
-            permits.give(tasks.current_party(), end_ns)
 
     return release

@@ -30,18 +30,18 @@ def _adopting(
     original: "Callable[..., Coroutine[Any, Any, Any]]",
 ) -> "Callable[..., Coroutine[Any, Any, Any]]":
     async def wait_for(fut: "Any", timeout: float | None) -> "Any":
-        task = tasks.current() if _core.active() else None
+        task = _core.current_task() if _core.active() else None
         if task is None or getattr(fut, "cr_code", None) not in tasks.adoptable:
             return await original(fut, timeout)
         loop = sys.modules["asyncio.events"]._get_running_loop()
         tasks.adopted[id(fut)] = task()
         task.deadline = None if timeout is None else loop.time() + timeout
-        task.called_from = _core.capture_stack(), _core.capture_site()
+        task.called_stack, task.called_site = _core.capture_stack(), _core.capture_site()
         try:
             return await original(fut, timeout)
         finally:
             del tasks.adopted[id(fut)]
             task.deadline = None
-            task.called_from = 0, 0
+            task.called_stack = task.called_site = 0
 
     return wait_for

@@ -1,22 +1,19 @@
-"""asyncio tasks as parties: who runs, what he is called, and what he waits for.
+"""asyncio tasks as parties: what they are called, and how their waits can end.
 
-A task holds and waits like a thread, but its thread runs other tasks meanwhile; so it goes by an id
-of its own. Code that runs outside of any task (a callback) goes by its thread.
+Who runs is found by the core (`native/tasks.h`), in what asyncio itself keeps of that.
 """
 
 import sys
 
-from contention_lab.capture.patches import recording
 from contention_lab.capture.patches.beside import Beside
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType
+    from types import CodeType, ModuleType
     from typing import Any, Final
 
-    from contention_lab.capture.patches.task_wait import Wait
+    from contention_lab.capture.undo import Undo
 
 adoptable: "Final[set[CodeType]]" = set()
 """Code of the coroutines below, for `task_wait_for.py`."""
@@ -24,42 +21,34 @@ adoptable: "Final[set[CodeType]]" = set()
 adopted: "Final[dict[int, Any]]" = {}
 """By the id of a coroutine that a helper task runs for another one: that one (Python 3.11)."""
 
-_running_loop: "Callable[[], Any] | None" = None
-_current_task: "Callable[[Any], Any] | None" = None
 
-
-class Task(Beside):
+class Task(Beside, _core.Task):
     """One task.
 
     Attributes
     ----------
-    party
-        Its id in the trace.
-    number
-        The recording that has this id.
-    coordination
-        What its `Condition.wait` has begun, while it goes on.
-    is_late
-        It is being cancelled because a timeout has run out.
     deadline
-        When `wait_for` will do that, in the loop's time; None for never.
-    called_from
-        Stack and site of its call of `wait_for`, while that goes on in a helper task; else zeros.
+        When `wait_for` will cancel it, in the loop's time; None for never.
     woken
         What it last waited on a condition of, and since when it has had that since.
     """
 
-    __slots__ = ("called_from", "coordination", "deadline", "is_late", "number", "party", "woken")
+    __slots__ = ("deadline", "woken")
 
     def __init__(self, task: "Any") -> None:
         super().__init__(task)
-        self.party = _core.party(_name(task))
-        self.coordination: Wait | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew in another recording."""
+        super().forget()
+        task = self()
+        self.party = 0 if task is None else _core.party(_name(task))
+        self.coordination = None
         self.is_late = False
         self.deadline: float | None = None
-        self.called_from = 0, 0
+        self.called_stack = self.called_site = 0
         self.woken = 0, 0
-        self.number = recording.number
 
     def outcome(self, error: BaseException) -> int:
         """Return what to call the end of a wait that `error` has ended."""
@@ -70,49 +59,23 @@ class Task(Beside):
             self.is_late = loop is not None and loop.time() >= self.deadline - 1e-3
         return _core.TIMED_OUT if self.is_late else _core.CANCELLED
 
-    def stack(self) -> int:
-        """Return the id of the stack of what it awaits; 0 if that cannot be told."""
-        places = []
-        task = self()
-        try:
-            coroutine = None if task is None else task.get_coro()
-            while coroutine is not None and (frame := getattr(coroutine, "cr_frame", None)):
-                places.append((frame.f_code, frame.f_lasti))
-                coroutine = coroutine.cr_await
-        except Exception:  # somebody's own kind of task
-            return 0
-        return _core.intern_stack(places[::-1])
 
-
-def current() -> "Task | None":
-    """Return the task that runs, None outside of one."""
-    if _running_loop is None or _current_task is None:
-        _find()
-        return current()
-    loop = _running_loop()
-    task = None if loop is None else _current_task(loop)
-    if task is None:
-        return None
-    if adopted:
-        task = adopted.get(id(task.get_coro()), task)
-    known = Task.table.get(id(task))
-    return known if known is not None and known.number == recording.number else Task(task)
+def install(undo: "Undo", module: "ModuleType") -> None:
+    """Tell the core how asyncio says which task runs."""
+    del undo  # nothing is changed
+    if not hasattr(module, "current_task"):
+        return  # in the middle of being imported: it comes by again at the end
+    running_loop = sys.modules["asyncio.events"]._get_running_loop
+    current = module.current_task
+    if sys.version_info < (3, 12):  # there it is a Python function that looks into a dictionary
+        current = module._current_tasks
+    _core.use_asyncio(Task, running_loop, current, adopted)
 
 
 def current_party() -> int:
     """Return the id of the task that runs, of the thread outside of one."""
-    task = current()
+    task = _core.current_task()
     return _core.current_party() if task is None else task.party
-
-
-def _find() -> None:
-    """Look asyncio's functions up, once: it is there when a task runs."""
-    global _running_loop, _current_task
-    module = sys.modules["asyncio.tasks"]
-    _running_loop = sys.modules["asyncio.events"]._get_running_loop
-    _current_task = module.current_task
-    if sys.version_info < (3, 12):  # there it is a Python function that looks into a dictionary
-        _current_task = module._current_tasks.get
 
 
 def _name(task: "Any") -> str:

@@ -2,7 +2,8 @@
 
 A task that waits is no thread that waits: it is a party of its own, its wait is coordination, and
 no thread's time contains it. Each task that runs is a hold of its worker on the pool, so the pool's
-utilisation is the number of busy workers. The semaphore inside is not recorded.
+utilisation is the number of busy workers; these holds are recorded, within limits, although nobody
+waits for them as for a lock. The semaphore inside is not recorded.
 """
 
 from contention_lab.capture.patches import recording
@@ -136,14 +137,16 @@ def _run(original: "Callable[..., None]") -> "Callable[..., None]":
         queued.begun(_name(self), cancelled)
         workers = queued.executor.workers
         number = recording.number
-        permit = None if cancelled else _core.take(workers, 0, 0, None, False, True)
+        permit = None if cancelled else _core.take(workers)
         del queued
+        _core.watch(workers, True)
         try:
             return original(self, *args)
         finally:
             self = None  # the task must not live longer than without us
             if permit is not None and number == recording.number:
-                _core.give(workers, permit, _core.now(), 0, 0, False)
+                _core.give(workers, permit)
+            _core.watch(workers, False)
 
     return run
 

@@ -1,0 +1,37 @@
+/* What the layer and the recorder know of each other: one table of functions.
+ *
+ * The layer is a shared object of its own, loaded before the program and before Python. It does nothing until
+ * the recorder (the extension module, whenever it is imported) finds CL_LAYER_ATTACH in it and hands it a
+ * table. All functions of the table may be called by any thread at any time, keep errno, and cost little where
+ * nothing is being recorded. The table lives as long as the process.
+ */
+#ifndef CL_LAYER_TABLE_H
+#define CL_LAYER_TABLE_H
+
+#include <stdint.h>
+
+#include "world_calls.h"
+
+#define CL_LAYER_ATTACH "contention_lab_layer_attach"
+#define CL_LAYER_VERSION 1u
+
+typedef struct {
+    uint32_t version;
+    /* The parts of the interpreter's lock, by address, NULL where there is none. The first five functions
+     * are called with its mutex held, but for gil_settled(): that is called by the thread that has just
+     * taken the GIL, when it has let go of the mutex. */
+    const void *gil_cond, *gil_mutex, *gil_switched;
+    void (*gil_wait)(void);          /* is about to wait for it */
+    void (*gil_woke)(int timed_out); /* is back from that, with it or without */
+    void (*gil_taken)(void);
+    void (*gil_dropped)(void);
+    void (*gil_settled)(void);
+    /* A call that may block begins: 0 if that is of no interest, else what to give to world_end(). */
+    uint64_t (*world_begin)(uint32_t call);
+    void (*world_end)(uint64_t begun, uint32_t call);
+} cl_layer_table;
+
+/* Connects, or disconnects (NULL). 0, or -1 if the layer is of another version. */
+typedef int (*cl_layer_attach_function)(const cl_layer_table *table);
+
+#endif

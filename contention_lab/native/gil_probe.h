@@ -46,6 +46,7 @@ cl_gil_probe_main(void *unused)
 #if defined(__linux__)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-gil", 0, 0, 0);
 #endif
+    cl_gil_mine.is_recorders = 1;
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
     const void *last_holder = NULL;
     unsigned same = 0;

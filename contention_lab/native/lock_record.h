@@ -7,6 +7,7 @@
 #ifndef CL_LOCK_RECORD_H
 #define CL_LOCK_RECORD_H
 
+#include "absence.h"
 #include "held.h"
 #include "wait_spin.h"
 #include "watch.h"
@@ -453,6 +454,9 @@ cl_lock_release(cl_lock *lock)
     }
     if (hold.end_ns < hold.start_ns) { /* two cores' clocks a few ns apart */
         hold.end_ns = hold.start_ns;
+    }
+    if (__builtin_expect(thread->absence.calls != 0, 0)) {
+        cl_absence_overdue(thread);
     }
     cl_record_hold(thread, block, &hold, hold.waiters != 0 || gave_up);
     if (__builtin_expect(thread->name_tries < CL_NAME_TRIES, 0)) {

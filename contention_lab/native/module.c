@@ -144,6 +144,16 @@ core_active(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+core_layer(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    int sees_gil;
+    int there = cl_layer_is_there(&sees_gil);
+    return Py_BuildValue("(NN)", PyBool_FromLong(there), PyBool_FromLong(sees_gil));
+}
+
+static PyObject *
 core_clock(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -222,6 +232,8 @@ static PyMethodDef core_methods[] = {
      "Which files are not the user's code, and which are left out of stacks. Call once, before\n"
      "anything is recorded."},
     {"active", core_active, METH_NOARGS, "active()\n--\n\nWhether a recording is active."},
+    {"layer", core_layer, METH_NOARGS,
+     "layer()\n--\n\nWhether the preloaded layer is in this process, and whether it sees the GIL."},
     {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
     {"stack", core_stack, METH_NOARGS,
      "stack()\n--\n\nThe calling thread's (code, line) pairs, innermost first, as recorded."},

@@ -284,6 +284,31 @@ cl_gil_contains(uintptr_t address)
 #endif
 }
 
+/* The addresses of the condition and the mutex of the main interpreter's GIL, and of the condition "it has
+ * changed hands"; 0, and NULLs, if this build has none or its layout is not known. */
+static inline int
+cl_gil_find(const void **cond, const void **mutex, const void **switched)
+{
+    *cond = *mutex = *switched = NULL;
+#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED) || !defined(FORCE_SWITCHING) \
+    || !defined(_POSIX_THREADS)
+    return 0;
+#else
+#  if PY_VERSION_HEX >= 0x030C0000
+    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
+#  else
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+#  endif
+    if (gil == NULL) {
+        return 0;
+    }
+    *cond = &gil->cond;
+    *mutex = &gil->mutex;
+    *switched = &gil->switch_cond;
+    return 1;
+#endif
+}
+
 /* Whether a thread without a thread state may still ask for the GIL. */
 static inline int
 cl_interpreter_lives(void)

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/time.h>
 
+#include "layer_link.h"
 #include "writer.h"
 
 static uint64_t
@@ -99,7 +100,9 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
         return error;
     }
     uint32_t epoch = atomic_fetch_add_explicit(&cl_next_epoch, 1, memory_order_relaxed) + 1;
+    cl_layer_attach();
     atomic_store_explicit(&cl_epoch, epoch, memory_order_release);
+    cl_gil_begin(epoch);
     return 0;
 }
 
@@ -107,7 +110,9 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
 static void
 cl_recorder_stop(void)
 {
+    cl_gil_end(atomic_load_explicit(&cl_epoch, memory_order_relaxed));
     atomic_store_explicit(&cl_epoch, 0, memory_order_seq_cst);
+    cl_layer_detach();
     PyThreadState *tstate = PyEval_SaveThread();
 #if CL_FREE_THREADED
     /* With a GIL nobody else is between the look at cl_epoch and the ring. Without, give them time. */
@@ -149,6 +154,9 @@ cl_recorder_stop(void)
     cl_buffer_free(&cl_writer.orders);
     cl_buffer_free(&cl_writer.states);
     cl_buffer_free(&cl_writer.load);
+    for (int i = 0; i < CL_LAYER_KINDS; i++) {
+        cl_buffer_free(&cl_writer.layer[i]);
+    }
     cl_buffer_free(&cl_writer.file.out);
     free(cl_gil_probe.ring.data);
     cl_gil_probe.ring.data = NULL;
@@ -261,6 +269,8 @@ cl_after_fork_child(void)
     cl_session.writer_runs = 0;
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);
+    cl_gil_forget();
+    cl_layer_detach();
 }
 
 static int

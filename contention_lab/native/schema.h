@@ -17,8 +17,8 @@
 enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
-    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_LOOP_STEPS = 17, CL_STATES,
-    CL_LOAD = 20
+    CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_BLOCKING, CL_GIL_WAITS,
+    CL_LOOP_STEPS, CL_STATES, CL_LOAD = 20, CL_GIL_HOLDS = 24, CL_GIL_TOTALS
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -32,6 +32,8 @@ enum { CL_THREAD_MAIN = 1, CL_THREAD_FOREIGN = 2, CL_THREAD_TASK = 4 };
 enum { CL_STATUS_WRITE_FAILED = 1 };
 enum { CL_GIL_HELD = 1 };
 enum { CL_ORDER_TIMEOUT_GIVEN = 1 };
+enum { CL_GIL_ASKED = 1, CL_GIL_OPEN = 2, CL_GIL_NO_FRAMES = 4 };
+enum { CL_BLOCKING_STACK_LATER = 1, CL_BLOCKING_OPEN = 2 };
 enum { CL_STATE_RUNNABLE = 1, CL_STATE_AWAITS_GIL, CL_STATE_AWAITS_LOCK, CL_STATE_BLOCKED };
 enum {
     CL_CALL_OTHER = 1, CL_CALL_SLEEP, CL_CALL_NATIVE_SLEEP, CL_CALL_READ, CL_CALL_WRITE, CL_CALL_SOCKET,
@@ -128,7 +130,36 @@ typedef struct {
     uint32_t thread, group, lock, stack, held, held_site, flags, reserved;
 } cl_order_record;
 
+
+typedef struct {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, lock, stack;
+    uint16_t call, flags;
+} cl_blocking_record;
+
+typedef struct {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, stack, holder, waiters, lock, flags;
+} cl_gil_wait_record;
+
+typedef struct {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, stack, waiters, flags;
+} cl_gil_hold_record;
+
+/* The order of the u64 fields of a record of totals. */
+enum { CL_G_WAITS, CL_G_WAIT_NS, CL_G_HOLDS, CL_G_HELD_NS, CL_G_ASKED, CL_G_COUNT };
+
+typedef struct {
+    uint32_t thread, reserved;
+    uint64_t value[CL_G_COUNT];
+} cl_gil_total_record;
+
 _Static_assert(sizeof(cl_loop_step) == 48, "loop step");
+_Static_assert(sizeof(cl_blocking_record) == 32, "blocking");
+_Static_assert(sizeof(cl_gil_wait_record) == 40, "gil wait");
+_Static_assert(sizeof(cl_gil_hold_record) == 32, "gil hold");
+_Static_assert(sizeof(cl_gil_total_record) == 48, "gil total");
 _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
 _Static_assert(sizeof(cl_order_record) == 40, "order");
 _Static_assert(sizeof(cl_state_record) == 40, "state");

@@ -66,6 +66,17 @@ struct cl_tries {
 
 #define CL_LONG_SITES 256
 
+#define CL_ABSENT_EVENTS 8 /* between two times that a thread has the GIL */
+
+/* What happened while a thread was without the GIL, until its stack can be taken: see absence.h. */
+struct cl_absence {
+    uint32_t calls; /* in `call`; the only one that a signal handler may change */
+    uint32_t has_hold;
+    uint64_t unseen_ns; /* GIL waits and holds since the last that a stack was taken for */
+    cl_gil_hold_record hold;
+    cl_blocking_record call[CL_ABSENT_EVENTS];
+};
+
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
 
 enum { CL_RUN, CL_STOP, CL_PAUSE };
@@ -73,7 +84,8 @@ enum { CL_THREAD_LIVE, CL_THREAD_EXITED, CL_THREAD_ORPHAN };
 
 typedef struct cl_thread {
     struct cl_thread *next; /* the session's list; only the writer takes threads out */
-    uint32_t epoch, id, native_id;
+    uint32_t epoch; /* 0 until its first event with a thread state, see thread.h */
+    uint32_t recording, id, native_id;
     _Atomic uint32_t state;
     uint64_t ident, start_ns, cpu_zero;
     _Atomic uint64_t end_ns, end_cpu_ns;
@@ -98,6 +110,13 @@ typedef struct cl_thread {
     uint32_t held_lost, handed_seen, orders;
     cl_held held[CL_MOST_HELD];
     uint64_t order_cache[CL_ORDER_CACHE];
+    struct cl_absence absence;
+    _Atomic uint64_t gil_total[CL_G_COUNT];
+    _Atomic uint64_t gil_waiting; /* since when, 0 not */
+    _Atomic uint32_t gil_waiting_for; /* the holder */
+    _Atomic uint64_t blocked_since; /* in a call that may block, holding a lock; 0 not */
+    _Atomic uint32_t blocked_in;
+    uint64_t gil_written; /* the writer's: sum of the totals when last written */
     cl_ring ring;
     _Atomic(cl_block *) blocks;
     cl_block **hash; /* open addressing by lock id, the thread's own */

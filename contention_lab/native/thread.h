@@ -81,7 +81,7 @@ cl_thread_exit(void *argument)
     cl_slot_leave(thread->slot, thread->id, thread->native_id);
     /* Also when the recording has just been stopped: its last flush may still be to come. */
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
-    if (thread->epoch == epoch || epoch == 0) {
+    if (thread->recording == epoch || epoch == 0) {
         atomic_store_explicit(&thread->end_cpu_ns, cl_thread_cpu_ns() - thread->cpu_zero,
                               memory_order_relaxed);
         atomic_store_explicit(&thread->end_ns, cl_now(), memory_order_relaxed);
@@ -165,8 +165,18 @@ cl_thread_look_for_name(cl_thread *thread)
     }
 }
 
+/* This thread's state in recording `epoch`, if it has one. */
+static inline cl_thread *
+cl_thread_here(uint32_t epoch)
+{
+    cl_thread *thread = cl_current;
+    return thread != NULL && thread->recording == epoch ? thread : NULL;
+}
+
+/* Makes a thread's state without a thread state of Python's: it has no name of threading's yet. Its `epoch`
+ * stays 0, so that cl_thread_get() completes it. */
 static cl_thread *
-cl_thread_make(uint32_t epoch)
+cl_thread_make_bare(uint32_t epoch)
 {
     if (cl_current != NULL) { /* of an older recording */
         if (cl_current->busy == 0) {
@@ -185,7 +195,7 @@ cl_thread_make(uint32_t epoch)
     }
     thread->ring.data = data;
     thread->ring.capacity = cl_session.ring_bytes;
-    thread->epoch = epoch;
+    thread->recording = epoch;
     thread->id = atomic_fetch_add_explicit(&cl_session.next_thread_id, 1, memory_order_relaxed) + 1;
     thread->native_id = cl_native_thread_id();
     thread->ident = (uint64_t)PyThread_get_thread_ident();
@@ -195,8 +205,6 @@ cl_thread_make(uint32_t epoch)
 #if defined(__linux__)
     prctl(PR_GET_NAME, (unsigned long)(uintptr_t)thread->name, 0, 0, 0);
 #endif
-    cl_thread_take_name(thread);
-    cl_directory_add(thread->id);
     thread->slot = cl_slot_take(thread->id, thread->native_id);
     cl_thread *head = atomic_load_explicit(&cl_session.threads, memory_order_relaxed);
     do {
@@ -204,6 +212,20 @@ cl_thread_make(uint32_t epoch)
     } while (!atomic_compare_exchange_weak_explicit(&cl_session.threads, &head, thread,
                                                     memory_order_release, memory_order_relaxed));
     cl_current = thread;
+    return thread;
+}
+
+/* Makes or completes it, with a thread state. What asks Python may run Python code, which may come here. */
+static cl_thread *
+cl_thread_make(uint32_t epoch)
+{
+    cl_thread *thread = cl_thread_here(epoch);
+    thread = thread != NULL ? thread : cl_thread_make_bare(epoch);
+    if (thread != NULL && thread->epoch != epoch) {
+        thread->epoch = epoch;
+        cl_thread_take_name(thread);
+        cl_directory_add(thread->id);
+    }
     return thread;
 }
 

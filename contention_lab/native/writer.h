@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "gil_probe.h"
+#include "layer_chunks.h"
 #include "tables.h"
 
 #define CL_FLUSH_NS 40000000u
@@ -16,7 +17,7 @@
 static struct {
     cl_file file;
     cl_written written;
-    cl_buffer waits, holds, table, gil, orders, states, load, steps;
+    cl_buffer waits, holds, table, gil, orders, states, load, steps, layer[CL_LAYER_KINDS];
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -49,6 +50,9 @@ cl_drain(cl_thread *thread, cl_buffer *brief)
         else if (item->kind == CL_ORDER) {
             cl_put(&cl_writer.orders, record, sizeof(cl_order_record));
             cl_writer.orders.count++;
+        }
+        else if (item->kind != CL_SHORT_HOLDS) {
+            cl_layer_put(cl_writer.layer, item->kind, record);
         }
         else {
             cl_put(brief, record, sizeof(cl_short_hold_record));
@@ -183,6 +187,7 @@ cl_flush(int last)
         if (last) {
             cl_record_open_waits(thread, now);
             cl_record_open_holds(first, thread, now);
+            cl_layer_put_open(cl_writer.layer, thread, now);
         }
     }
     cl_drain_gil_probe();
@@ -217,15 +222,18 @@ cl_flush(int last)
     cl_file_send(file, CL_ORDER, sizeof(cl_order_record), 0, &cl_writer.orders);
     cl_file_send(file, CL_STATES, sizeof(cl_state_record), 0, &cl_writer.states);
     cl_file_send(file, CL_LOAD, sizeof(cl_load_record), 0, &cl_writer.load);
+    cl_layer_send(file, cl_writer.layer);
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
         cl_file_send(file, CL_SHORT_HOLDS, sizeof(cl_short_hold_record), thread->id, &brief[i]);
         cl_buffer_free(&brief[i]);
         if (totals || gone[i]) {
+            cl_layer_put_totals(cl_writer.layer, thread);
             cl_write_counters(file, thread, &cl_writer.table);
         }
     }
     cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &cl_writer.table);
+    cl_layer_send(file, cl_writer.layer);
     if (totals) {
         cl_writer.last_totals_ns = now;
         cl_writer.last = cl_status_now();
@@ -268,6 +276,7 @@ cl_writer_main(void *unused)
 #if defined(__linux__)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-writer", 0, 0, 0);
 #endif
+    cl_gil_mine.is_recorders = 1;
     atomic_store_explicit(&cl_session.writer_native_id, cl_native_thread_id(), memory_order_relaxed);
     while (!atomic_load_explicit(&cl_session.stopping, memory_order_acquire)) {
         cl_park(&cl_session.bell, 0, cl_monotonic_ns() + CL_FLUSH_NS);

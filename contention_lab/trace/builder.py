@@ -17,9 +17,11 @@ from contention_lab.trace.chunk import pack_chunk, pack_header
 from contention_lab.trace.records import joined_holds
 from contention_lab.trace.schema import (
     COUNTER,
+    FIXED_RECORDS,
     FRAME,
     GIL_SAMPLE,
     HOLD,
+    LAYER_KINDS,
     LOAD,
     LOOP_STEP,
     ORDER,
@@ -130,6 +132,7 @@ class TraceBuilder:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
+        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in LAYER_KINDS}
         self._status: dict[str, int] = {}
 
     def add_frame(
@@ -311,6 +314,10 @@ class TraceBuilder:
         """Add a sample of the process, by the names of `schema.LOAD`."""
         self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
 
+    def add_layer_event(self, kind: ChunkKind, **values: int) -> None:
+        """Add a record of one of the `schema.LAYER_KINDS`, by the names of its dtype."""
+        self._layer[kind].append(_record(FIXED_RECORDS[kind], values))
+
     def set_status(self, **values: int) -> None:
         """Set what the recorder says of itself, by the names of `schema.STATUS`."""
         self._status.update(values)
@@ -355,6 +362,9 @@ class TraceBuilder:
         yield from _fixed(ChunkKind.ORDER, _joined(self._orders, ORDER), limit)
         yield from _fixed(ChunkKind.STATES, _joined(self._states, STATE), limit)
         yield from _fixed(ChunkKind.LOAD, _joined(self._load, LOAD), limit)
+        for layer_kind, parts in self._layer.items():
+            records = _joined(parts, FIXED_RECORDS[layer_kind])
+            yield from _fixed(layer_kind, records, limit)
         yield from _fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)
         status = _record(STATUS, self._status_values(waits, holds))
         kind = ChunkKind.END if self._complete else ChunkKind.STATUS

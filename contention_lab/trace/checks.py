@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.trace.schema import HOLD, HoldFlag, Outcome, WaitKind
+from contention_lab.trace.schema import HOLD, ChunkKind, HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -115,6 +115,18 @@ class Checks:
         self._strangers("lock orders", records, self._threads, "thread")
         self._strangers("lock orders", records, self._stacks, "stack")
         self._strangers("lock orders", records, self._frames, "held_site")
+
+    def layer(self, kind: ChunkKind, records: Records) -> None:
+        """Look at a chunk of one of the `schema.LAYER_KINDS`."""
+        what = kind.name.lower()
+        fields = records.dtype.names or ()
+        if "end_ns" in fields:
+            start, end = records["start_ns"], records["end_ns"]
+            self._times(start, end, what)
+            self._count(f"{what} end before they start", end < start)
+        self._strangers(what, records, self._threads, *({"thread", "holder"} & {*fields}))
+        self._strangers(what, records, self._stacks, *({"stack"} & {*fields}))
+        self._strangers(what, records, self._locks, *({"lock"} & {*fields}))
 
     def event(self, time_ns: int) -> None:
         """Note a time at which the recording was still going on."""

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.trace.records import (
+    joined_events,
     joined_gil,
     joined_holds,
     joined_load,
@@ -23,10 +24,12 @@ from contention_lab.trace.records import (
     joined_steps,
     joined_waits,
     last_counters,
+    last_gil_totals,
 )
+from contention_lab.trace.schema import ChunkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
@@ -214,6 +217,7 @@ class Trace:
     load_chunks: Sequence[Records] = field(repr=False, default=())
     step_chunks: Sequence[Records] = field(repr=False, default=())
     start_mono_ns: int = 0
+    layer_chunks: Mapping[ChunkKind, Sequence[Records]] = field(repr=False, default_factory=dict)
 
     @cached_property
     def waits(self) -> Records:
@@ -254,6 +258,29 @@ class Trace:
     def load(self) -> Records:
         """Samples of the process's threads, `schema.LOAD`; none where the system hides them."""
         return joined_load(self.load_chunks)
+
+    @cached_property
+    def gil_waits(self) -> Records:
+        """Waits for the GIL, `schema.GIL_WAIT`; none without the layer below Python."""
+        return self._layer_events(ChunkKind.GIL_WAITS)
+
+    @cached_property
+    def gil_holds(self) -> Records:
+        """Holds of the GIL that made somebody wait, `schema.GIL_HOLD`; as `gil_waits`."""
+        return self._layer_events(ChunkKind.GIL_HOLDS)
+
+    @cached_property
+    def gil_totals(self) -> Records:
+        """Sums of all waits and holds, `schema.GIL_TOTAL`, one per thread; as `gil_waits`."""
+        return last_gil_totals(self.layer_chunks.get(ChunkKind.GIL_TOTALS, ()))
+
+    @cached_property
+    def blocking(self) -> Records:
+        """System calls in which a lock's holder was blocked, `schema.BLOCKING`; as `gil_waits`."""
+        return self._layer_events(ChunkKind.BLOCKING)
+
+    def _layer_events(self, kind: ChunkKind) -> Records:
+        return joined_events(self.layer_chunks.get(kind, ()), kind)
 
     def stack(self, stack_id: int) -> tuple[Frame, ...]:
         """Return the frames of a stack, innermost first; empty for an unknown one."""

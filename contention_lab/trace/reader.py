@@ -23,6 +23,7 @@ from contention_lab.trace.model import Trace, TraceError
 from contention_lab.trace.schema import (
     FIXED_RECORDS,
     HEADER,
+    LAYER_KINDS,
     MAGIC,
     MAJOR,
     MINOR,
@@ -146,6 +147,7 @@ class _Content:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
+        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in LAYER_KINDS}
         self._status: np.void | None = None
         self._complete = False
 
@@ -185,6 +187,9 @@ class _Content:
             checks.counters(records)
         for records in self._orders:
             checks.orders(records)
+        for kind, chunked in self._layer.items():
+            for records in chunked:
+                checks.layer(kind, records)
         for what, labels in self._left_out.items():
             others = f" (and {len(labels) - 1} more likewise)" if len(labels) > 1 else ""
             self.problems.append(f"{labels[0]} {what}{others}")
@@ -224,6 +229,7 @@ class _Content:
             state_chunks=tuple(self._states),
             load_chunks=tuple(self._load),
             step_chunks=tuple(self._steps),
+            layer_chunks=self._layer,
         )
 
     def _records(self, chunk: Chunk) -> Records:
@@ -260,6 +266,8 @@ class _Content:
             self._load.append(records)
         elif chunk.kind == ChunkKind.LOOP_STEPS:
             self._steps.append(records)
+        elif chunk.kind in LAYER_KINDS:
+            self._layer[ChunkKind(chunk.kind)].append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
             self._status = records[-1]
             self._complete = chunk.kind == ChunkKind.END

@@ -13,13 +13,16 @@ import numpy.typing as npt
 
 from contention_lab.trace.schema import (
     COUNTER,
+    FIXED_RECORDS,
     GIL_SAMPLE,
+    GIL_TOTAL,
     HOLD,
     LOAD,
     LOOP_STEP,
     ORDER,
     STATE,
     WAIT,
+    ChunkKind,
     HoldFlag,
     Outcome,
 )
@@ -94,6 +97,18 @@ def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:
         part["release_thread"] = thread
         part["flags"] = int(HoldFlag.UNCONTENDED)
     return _settled(_read_only(holds), holds["flags"] & int(HoldFlag.OPEN) != 0)
+
+
+def joined_events(chunks: Sequence[Records], kind: ChunkKind) -> Records:
+    """Return all records of a kind of fixed size, in the order of the file."""
+    return _joined(chunks, FIXED_RECORDS[kind])
+
+
+def last_gil_totals(chunks: Sequence[Records]) -> Records:
+    """Return the last `schema.GIL_TOTAL` of each thread, ordered by thread."""
+    records = _joined(chunks, GIL_TOTAL)
+    _, from_the_end = np.unique(records["thread"][::-1], return_index=True)
+    return _read_only(records[len(records) - 1 - from_the_end])
 
 
 def last_counters(chunks: Sequence[Records]) -> Records:

@@ -41,9 +41,13 @@ class ChunkKind(IntEnum):
     END = 12  # STATUS: the recording was closed in order
     GIL = 13  # GIL_SAMPLE: who held the GIL, about every millisecond
     ORDER = 14  # ORDER: which lock was taken while which others were held, when first seen
+    BLOCKING = 15  # BLOCKING: a system call in which a thread was blocked while it held a lock
+    GIL_WAITS = 16  # GIL_WAIT: a wait for the GIL
     LOOP_STEPS = 17  # LOOP_STEP: callbacks that kept an event loop for long
     STATES = 18  # STATE: what a thread was doing, sampled
     LOAD = 20  # LOAD: how many threads of the process wanted a CPU, sampled
+    GIL_HOLDS = 24  # GIL_HOLD: from taking the GIL to giving it up, while others waited for it
+    GIL_TOTALS = 25  # GIL_TOTAL: running totals; the last one per thread is the truth
 
 
 class Level(IntEnum):
@@ -121,6 +125,45 @@ class Call(IntEnum):
     POLL = 7  # poll, select, epoll
     PROCESS = 8  # waiting for a child
     FILE_LOCK = 9  # flock, fcntl
+
+
+class WorldCall(IntEnum):
+    """The call of the C library a lock's holder was blocked in (BLOCKING.call)."""
+
+    OTHER = 0
+    READ = 1
+    WRITE = 2
+    RECV = 3
+    SEND = 4
+    SENDFILE = 5
+    POLL = 6
+    SELECT = 7
+    EPOLL_WAIT = 8
+    CONNECT = 9
+    ACCEPT = 10
+    OPEN = 11
+    FSYNC = 12
+    FCNTL_LOCK = 13
+    FLOCK = 14
+    SLEEP = 15
+    WAITPID = 16
+    GETADDRINFO = 17
+    SIGWAIT = 18
+
+
+class BlockingFlag(IntEnum):
+    """Bits of BLOCKING.flags."""
+
+    STACK_LATER = 1  # the stack is that of the next release of a lock
+    OPEN = 2  # still blocked when the recording stopped
+
+
+class GilEventFlag(IntEnum):
+    """Bits of GIL_WAIT.flags and GIL_HOLD.flags."""
+
+    ASKED = 1  # the waiter asked the holder to give it up; the holder was asked to
+    OPEN = 2  # still waiting when the recording stopped
+    NO_FRAMES = 4  # the thread was not running Python code
 
 
 class HoldFlag(IntEnum):
@@ -296,6 +339,50 @@ LOAD: Final = np.dtype(
         ("voluntary", "<u8"),
     ]
 )
+BLOCKING: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("thread", "<u4"),
+        ("lock", "<u4"),
+        ("stack", "<u4"),
+        ("call", "<u2"),
+        ("flags", "<u2"),
+    ]
+)
+GIL_WAIT: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("thread", "<u4"),
+        ("stack", "<u4"),
+        ("holder", "<u4"),
+        ("waiters", "<u4"),
+        ("lock", "<u4"),
+        ("flags", "<u4"),
+    ]
+)
+GIL_HOLD: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("thread", "<u4"),
+        ("stack", "<u4"),
+        ("waiters", "<u4"),
+        ("flags", "<u4"),
+    ]
+)
+GIL_TOTAL: Final = np.dtype(
+    [
+        ("thread", "<u4"),
+        ("reserved", "<u4"),
+        ("waits", "<u8"),
+        ("wait_ns", "<u8"),
+        ("holds", "<u8"),
+        ("held_ns", "<u8"),
+        ("asked", "<u8"),
+    ]
+)
 FIXED_RECORDS: Final = {
     ChunkKind.FRAMES: FRAME,
     ChunkKind.WAITS: WAIT,
@@ -309,5 +396,16 @@ FIXED_RECORDS: Final = {
     ChunkKind.ORDER: ORDER,
     ChunkKind.STATES: STATE,
     ChunkKind.LOAD: LOAD,
+    ChunkKind.BLOCKING: BLOCKING,
+    ChunkKind.GIL_WAITS: GIL_WAIT,
+    ChunkKind.GIL_HOLDS: GIL_HOLD,
+    ChunkKind.GIL_TOTALS: GIL_TOTAL,
 }
 """Chunk kinds whose payload is an array of one dtype."""
+LAYER_KINDS: Final = (
+    ChunkKind.BLOCKING,
+    ChunkKind.GIL_WAITS,
+    ChunkKind.GIL_HOLDS,
+    ChunkKind.GIL_TOTALS,
+)
+"""Those that the layer below Python brings."""

@@ -1,0 +1,87 @@
+/* The recorder's side of the layer: finds it in the process, and hands it the functions it is to call.
+ *
+ * Without the layer (not preloaded, another system) nothing here does anything. Only a recording is attached:
+ * before and after, the layer passes all calls on.
+ */
+#ifndef CL_LAYER_LINK_H
+#define CL_LAYER_LINK_H
+
+#include "gil_events.h"
+#include "layer/table.h"
+
+#if defined(__linux__)
+
+#  include <dlfcn.h>
+
+static cl_layer_table cl_layer_functions = {
+    .version = CL_LAYER_VERSION, .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
+    .gil_taken = cl_gil_taken, .gil_dropped = cl_gil_dropped, .gil_settled = cl_gil_settled,
+    .world_begin = cl_blocking_begin, .world_end = cl_blocking_end};
+
+static cl_layer_attach_function
+cl_layer_find(void)
+{
+    cl_layer_attach_function attach = NULL;
+    *(void **)(void *)&attach = dlsym(RTLD_DEFAULT, CL_LAYER_ATTACH);
+    return attach;
+}
+
+static void
+cl_layer_attach(void)
+{
+    cl_layer_attach_function attach = cl_layer_find();
+    memset(&cl_gil, 0, sizeof cl_gil);
+    if (attach != NULL) {
+        int locked;
+        const void *holder;
+        cl_layer_table *table = &cl_layer_functions;
+        if (cl_gil_find(&table->gil_cond, &table->gil_mutex, &table->gil_switched)
+            && (!cl_gil_read(&locked, &holder) || !locked || holder != PyThreadState_Get())) {
+            table->gil_cond = table->gil_mutex = table->gil_switched = NULL; /* not what we took it for */
+        }
+        cl_gil.is_seen = table->gil_cond != NULL;
+        attach(table);
+    }
+}
+
+static void
+cl_layer_detach(void)
+{
+    cl_layer_attach_function attach = cl_layer_find();
+    if (attach != NULL) {
+        attach(NULL);
+    }
+}
+
+/* Whether it is there, and whether it sees the GIL. */
+static int
+cl_layer_is_there(int *sees_gil)
+{
+    const void *cond, *mutex, *switched;
+    int there = cl_layer_find() != NULL;
+    *sees_gil = there && cl_gil_find(&cond, &mutex, &switched);
+    return there;
+}
+
+#else
+
+static void
+cl_layer_attach(void)
+{
+}
+
+static void
+cl_layer_detach(void)
+{
+}
+
+static int
+cl_layer_is_there(int *sees_gil)
+{
+    *sees_gil = 0;
+    return 0;
+}
+
+#endif
+
+#endif

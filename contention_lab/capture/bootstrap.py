@@ -38,6 +38,7 @@ def _begin_main(variables: "Mapping[str, str]") -> None:
         subprocesses="SUBPROCESSES" in variables,
     )
     session.family = session.path
+    session.layer = variables.get("LAYER", "")
     session.shown = variables["SHOWN"]
     session.is_quiet = "QUIET" in variables
     if session.subprocesses:
@@ -69,6 +70,7 @@ def _begin_child(variables: "Mapping[str, str]") -> None:
         subprocesses=True,
     )
     session.family = family
+    session.layer = variables.get("LAYER", "")
     session.is_child = True
     session.begin(trace_file.open_trace(session.path, new=True), _STARTED_BY)
 

@@ -24,7 +24,7 @@ _ENVIRONMENT_OF_FORK_EXEC = 5
 """The position of the environment in the arguments of `_posixsubprocess.fork_exec`."""
 
 
-def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
+def install(undo: "Undo", trace: str, level: str, layer: str, *, existing: bool) -> None:
     """Have every process that the program executes record itself, if it is a Python.
 
     Parameters
@@ -33,12 +33,14 @@ def install(undo: "Undo", trace: str, level: str, *, existing: bool) -> None:
         Where to note what was replaced.
     trace
         The absolute path of the parent's trace, which names those of the children.
+    layer
+        What they are to preload, or empty.
     level, existing
         As for the parent.
     """
     import _posixsubprocess
 
-    passing = _Passing(trace, launch.child_variables(trace, level, existing=existing))
+    passing = _Passing(trace, launch.child_variables(trace, level, layer, existing=existing))
     undo.call(passing.take_back)
     front = _core.Front(_posixsubprocess.fork_exec, passing.by_list)
     undo.set(_posixsubprocess, "fork_exec", front)

@@ -9,7 +9,7 @@ are Python's own. The variables are taken out of the environment again before th
 import os
 import sys
 
-from contention_lab.capture import trace_file, unrecorded
+from contention_lab.capture import native_layer, trace_file, unrecorded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
             raise LaunchError(f"{request.output}: {error.strerror} (-o)") from None
         if os.path.isdir(output):
             raise LaunchError(f"{request.output}: this is a folder; give -o a file's name")
-        environment = add_to(environment, _main_variables(request, output))
+        environment = add_to(environment, _main_variables(request, output, _layer(request)))
     command = [sys.executable, *_interpreter_options(typed), *request.program]
     try:
         os.execve(sys.executable, command, environment)
@@ -68,17 +68,19 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
         raise LaunchError(f"{sys.executable}: {error.strerror}; it cannot be started") from None
 
 
-def child_variables(trace: str, level: str, *, existing: bool) -> "dict[str, str]":
+def child_variables(trace: str, level: str, layer: str, *, existing: bool) -> "dict[str, str]":
     """Return the variables by which a child process records itself.
 
     Parameters
     ----------
     trace
         The absolute path of the trace of the first process.
+    layer
+        What to preload, or empty.
     level, existing
         As for the parent.
     """
-    return _variables("child", trace, level, existing=existing, subprocesses=True)
+    return _variables("child", trace, level, layer, existing=existing, subprocesses=True)
 
 
 def add_to(
@@ -91,6 +93,12 @@ def add_to(
     added = {_PATH: STARTUP + (os.pathsep + before if before else ""), **variables}
     if key in result:
         added[f"{PREFIX}{_PATH}"] = before
+    layer = variables.get(f"{PREFIX}LAYER")
+    if layer:
+        preload = native_layer.PRELOAD
+        value = result.get(os.fsencode(preload) if in_bytes else preload)
+        before_us = None if value is None else os.fsdecode(value)
+        added[preload] = native_layer.with_layer(before_us, layer)
     for name, value in added.items():
         if in_bytes:
             result[os.fsencode(name)] = os.fsencode(value)
@@ -99,9 +107,28 @@ def add_to(
     return result
 
 
-def _main_variables(request: "Request", output: str) -> "dict[str, str]":
+def _layer(request: "Request") -> str:
+    """What to preload; where it cannot be, say so."""
+    if not request.native_layer:
+        return ""
+    path, reason = native_layer.find(sys.executable)
+    if reason and not request.quiet and sys.stderr is not None:
+        print(
+            f"contention-lab: without the native layer ({reason}): {native_layer.LOST}",
+            file=sys.stderr,
+        )
+        sys.stderr.flush()
+    return path
+
+
+def _main_variables(request: "Request", output: str, layer: str) -> "dict[str, str]":
     variables = _variables(
-        "main", output, request.level, existing=request.existing, subprocesses=request.subprocesses
+        "main",
+        output,
+        request.level,
+        layer,
+        existing=request.existing,
+        subprocesses=request.subprocesses,
     )
     variables[f"{PREFIX}SHOWN"] = request.output
     if request.quiet:
@@ -112,7 +139,7 @@ def _main_variables(request: "Request", output: str) -> "dict[str, str]":
 
 
 def _variables(
-    role: str, trace: str, level: str, *, existing: bool, subprocesses: bool
+    role: str, trace: str, level: str, layer: str, *, existing: bool, subprocesses: bool
 ) -> "dict[str, str]":
     package = os.path.dirname(os.path.dirname(STARTUP))
     variables = {
@@ -121,6 +148,8 @@ def _variables(
         "LEVEL": level,
         "HOME": os.path.dirname(package),
     }
+    if layer:
+        variables["LAYER"] = layer
     if existing:
         variables["EXISTING"] = "1"
     if subprocesses:

@@ -9,6 +9,7 @@ import sys
 import time
 
 import contention_lab
+from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,16 @@ def describe(level: str) -> "dict[str, Any]":
         + f".{int(now % 1 * 1e6):06d}+00:00",
         "level": level,
         "switch_interval_s": sys.getswitchinterval(),
+        "gil_source": _gil_source(),
+        "native_layer": _core.layer()[0],
     }
+
+
+def _gil_source() -> str:
+    """Where the trace has the GIL from: every event, samples, or nowhere."""
+    if not gil_enabled():
+        return "none"
+    return "events" if _core.layer()[1] else "samples"
 
 
 def encode(metadata: "dict[str, Any]") -> bytes:

@@ -19,6 +19,7 @@ _FLAGS = {
     "--subprocesses": "subprocesses",
     "-q": "quiet",
     "--quiet": "quiet",
+    "--no-native-layer": "no native layer",
 }
 _SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
 
@@ -35,12 +36,13 @@ class Request:
     output_given : bool
         Whether the user named it.
     level : str
-    existing, subprocesses, quiet : bool
+    existing, subprocesses, quiet, native_layer : bool
     """
 
     __slots__ = (
         "existing",
         "level",
+        "native_layer",
         "output",
         "output_given",
         "program",
@@ -57,6 +59,7 @@ class Request:
         existing: bool = False,
         subprocesses: bool = False,
         quiet: bool = False,
+        native_layer: bool = True,
     ) -> None:
         self.program = list(program)
         self.output_given = output is not None
@@ -65,6 +68,7 @@ class Request:
         self.existing = existing
         self.subprocesses = subprocesses
         self.quiet = quiet
+        self.native_layer = native_layer
 
     def can_run(self) -> bool:
         """Whether there is something to record: else Python says at once what is wrong."""
@@ -115,6 +119,7 @@ def read(arguments: "Sequence[str]") -> Request | None:
         existing="existing" in flags,
         subprocesses="subprocesses" in flags,
         quiet="quiet" in flags,
+        native_layer="no native layer" not in flags,
     )
 
 

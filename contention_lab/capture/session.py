@@ -44,6 +44,8 @@ class Session:
         "counters", "profile" or "trace".
     existing, subprocesses : bool
         See `record`.
+    layer : str
+        The layer below Python that children are to preload, empty for none.
     unrecorded : list
         After the end: child processes that could not be recorded, as in the metadata's `not_seen`.
     """
@@ -63,6 +65,7 @@ class Session:
         self.existing = existing
         self.subprocesses = subprocesses
         self.family = path
+        self.layer = ""
         self.is_child = self.is_forked = False
         self.totals: dict[str, int] = {}
         self.unrecorded: list[Note] = []
@@ -120,7 +123,9 @@ class Session:
             if self.subprocesses:
                 if not self.is_child:
                     take_notes(self.family)  # an earlier run's
-                children.install(self._undo, self.family, self.level, existing=self.existing)
+                children.install(
+                    self._undo, self.family, self.level, self.layer, existing=self.existing
+                )
             self._exchanged, left_alone = exchange_existing(everything=self.existing)
             self._not_seen += left_alone
             _core.add_meta(encode({"not_seen": self._not_seen}))
@@ -201,6 +206,7 @@ class Session:
             subprocesses=True,
         )
         child.family = self.family
+        child.layer = self.layer
         child.is_child = child.is_forked = True
         child._undo = self._undo
         try:

@@ -16,6 +16,10 @@ run.4711.clt, run.4712.clt; those of an earlier run are removed, and a child tha
 leaves none. Every child process then finds some variables more in its environment, which a Python
 takes out again before its program starts.
 
+On Linux a shared object is preloaded that stands before the C library's blocking calls. It sees
+every wait for the GIL, and the calls in which the holder of a lock is blocked. The program finds
+its own LD_PRELOAD in the environment, and other programs that it starts are left alone.
+
 Options of this command come before the program; what comes after it is the program's.
 """  # noqa: D301  (click reads \b)
 
@@ -66,6 +70,12 @@ class ProgramCommand(click.Command):
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print nothing at the end, unless the trace failed."
 )
+@click.option(
+    "--no-native-layer",
+    is_flag=True,
+    help="Preload nothing: waits for the GIL are only sampled, and calls that block under a lock "
+    "are not seen.",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m`.")
 @click.option("-c", "code", metavar="CODE", help="Run code, as `python -c`.")
 @click.pass_context
@@ -76,6 +86,7 @@ def command(
     existing: bool,
     subprocesses: bool,
     quiet: bool,
+    no_native_layer: bool,
     module: str | None,
     code: str | None,
 ) -> None:
@@ -85,7 +96,13 @@ def command(
     if not is_program(program):
         raise click.UsageError("there is no program to record: give a script, -m or -c", ctx)
     request = Request(
-        program, output, level, existing=existing, subprocesses=subprocesses, quiet=quiet
+        program,
+        output,
+        level,
+        existing=existing,
+        subprocesses=subprocesses,
+        quiet=quiet,
+        native_layer=not no_native_layer,
     )
     try:
         launch(request, sys.argv[1:])

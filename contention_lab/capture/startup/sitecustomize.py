@@ -15,7 +15,7 @@ PREFIX = "CONTENTION_LAB_RECORD_"
 
 
 def take_variables():
-    """Take our variables out of the environment, and give PYTHONPATH the value it had."""
+    """Take our variables out of the environment, and give others the values they had."""
     names = [name for name in os.environ if name.startswith(PREFIX)]
     found = dict((name[len(PREFIX) :], os.environ.pop(name)) for name in names)
     if found:
@@ -23,7 +23,16 @@ def take_variables():
             os.environ["PYTHONPATH"] = found["PYTHONPATH"]
         else:
             os.environ.pop("PYTHONPATH", None)
+    take_preload(found.get("LAYER"), os.environ.get("LD_PRELOAD"))
     return found
+
+
+def take_preload(layer, preload):
+    """Take our entry out of LD_PRELOAD, where it has not taken itself out."""
+    if layer and preload == layer:
+        del os.environ["LD_PRELOAD"]
+    elif layer and preload and preload.startswith(layer + ":"):
+        os.environ["LD_PRELOAD"] = preload[len(layer) + 1 :]
 
 
 def leave_path():

@@ -1,0 +1,218 @@
+/* The scheduler: cores, one queue of ready threads, slices, switches and wake-ups.
+ *
+ * Mirrors `reference/cores.py`. It knows of locks only that a spinner occupies its core, and that it
+ * stops spinning when it leaves. */
+#ifndef CLS_CORES_H
+#define CLS_CORES_H
+
+#include "state.h"
+
+/* Lets a running thread spend `ns` of CPU time on a phase. */
+static inline void
+begin(state *s, sim_thread *thread, int phase, double ns)
+{
+    thread->phase = phase;
+    thread->remaining = ns;
+    if (thread->began < s->now) {
+        thread->began = s->now; /* later than now while the core still switches */
+    }
+    thread->stamp++;
+    if (ns < INFINITY) {
+        plan(s, thread->began + ns, END, thread->index, thread->stamp);
+    }
+}
+
+/* Lets one of a free lock's spinners notice that it is free, after the hand-off's time. */
+static inline void
+offer(state *s, sim_lock *lock)
+{
+    if (!lock->claimed) {
+        lock->claimed = 1;
+        plan(s, s->now + handoff_ns(lock), CLAIM, lock->index, 0);
+    }
+}
+
+/* Plans the end of a slice: at the first tick after it is used up. */
+static void
+arm(state *s, sim_core *core)
+{
+    if (core->armed) {
+        return;
+    }
+    core->armed = 1;
+    double at = core->since + s->machine->slice_ns, tick_ns = s->machine->tick_ns;
+    if (at < s->now) {
+        at = s->now;
+    }
+    if (tick_ns > 0) {
+        double offset = tick_ns * core->index / s->machine->cores;
+        at = ceil((at - offset) / tick_ns) * tick_ns + offset;
+    }
+    plan(s, at, SLICE, core->index, core->stamp);
+}
+
+/* Plans the ends of slices: somebody waits for a core. */
+static void
+arm_all(state *s)
+{
+    for (int32_t i = 0; i < s->machine->cores; i++) {
+        arm(s, &s->cores[i]);
+    }
+}
+
+/* Puts a ready thread on a core. */
+static void
+start(state *s, sim_core *core, sim_thread *thread)
+{
+    core->thread = thread;
+    core->since = s->now;
+    core->armed = 0;
+    core->stamp++;
+    thread->stats->ready_ns += s->now - thread->ready_since;
+    double switch_ns = core->last == thread ? 0 : s->machine->switch_ns;
+    thread->stats->overhead_ns += switch_ns;
+    core->last = thread;
+    thread->place = RUNNING;
+    thread->core = thread->last_core = core;
+    thread->began = s->now + switch_ns;
+    if (thread->phase == COMPUTE && thread->has_gil && s->gil != NULL && s->gil->drop) {
+        thread->pending = thread->remaining;
+        thread->pending_gil = 1;
+        thread->phase = NEXT;
+        thread->remaining = 0;
+    }
+    sim_lock *lock = thread->lock;
+    if (thread->phase == SPIN) {
+        if (lock->policy->adaptive && lock->owner != NULL && lock->owner->place != RUNNING) {
+            thread->phase = PARKING;
+            thread->remaining = lock->policy->park_ns;
+        }
+        else {
+            spinners_push(lock, thread);
+            if (lock->policy->order == ORDER_COMPETITIVE && is_free(lock)) {
+                offer(s, lock);
+            }
+        }
+    }
+    else if (thread->phase == POLL) {
+        lock->polling++;
+    }
+    begin(s, thread, thread->phase, thread->remaining);
+    if (s->ready_count) {
+        arm(s, core);
+    }
+}
+
+/* Takes the thread off a core, and returns it. */
+static sim_thread *
+stop(state *s, sim_core *core)
+{
+    sim_thread *thread = core->thread;
+    settle(s, thread);
+    thread->stamp++;
+    if (thread->phase == SPIN) {
+        spinners_remove(thread->lock, thread);
+    }
+    else if (thread->phase == POLL) {
+        thread->lock->polling--;
+    }
+    thread->core = NULL;
+    core->thread = NULL;
+    for (sim_lock *lock = thread->held; lock != NULL; lock = lock->next_held) {
+        while (lock->policy->adaptive && lock->spin_first != NULL) {
+            /* An adaptive spinner parks, since the owner has left its core. */
+            sim_thread *spinner = lock->spin_first;
+            settle(s, spinner);
+            spinners_remove(lock, spinner);
+            begin(s, spinner, PARKING, lock->policy->park_ns);
+        }
+    }
+    return thread;
+}
+
+/* Lets a running thread give up its core and wait, or end. */
+static void
+leave(state *s, sim_thread *thread, int place)
+{
+    sim_core *core = thread->core;
+    stop(s, core);
+    thread->place = place;
+    if (s->ready_count) {
+        start(s, core, ready_pop(s));
+    }
+    else {
+        s->idle++;
+    }
+}
+
+/* Sends the thread of a core to the end of the queue; the successor, or the queue's head, runs. */
+static void
+preempt(state *s, sim_core *core, sim_thread *successor)
+{
+    sim_thread *thread = stop(s, core);
+    thread->place = READY;
+    thread->ready_since = s->now;
+    s->out->totals->preemptions++;
+    ready_push(s, thread);
+    start(s, core, successor ? successor : ready_pop(s));
+}
+
+/* Lets a blocked thread run: on an idle core, in place of another, or in its turn. */
+static void
+make_ready(state *s, sim_thread *thread)
+{
+    thread->place = READY;
+    thread->ready_since = s->now;
+    if (s->idle) {
+        s->idle--;
+        sim_core *core = thread->last_core ? thread->last_core : s->cores;
+        if (core->thread != NULL) {
+            for (core = s->cores; core->thread != NULL; core++) {}
+        }
+        start(s, core, thread);
+        return;
+    }
+    if (s->machine->preempt_after_ns < INFINITY) {
+        sim_core *longest = s->cores;
+        for (int32_t i = 1; i < s->machine->cores; i++) {
+            if (s->cores[i].since < longest->since) {
+                longest = &s->cores[i];
+            }
+        }
+        if (s->now - longest->since >= s->machine->preempt_after_ns) {
+            preempt(s, longest, thread);
+            if (s->ready_count == 1) {
+                arm_all(s);
+            }
+            return;
+        }
+    }
+    ready_push(s, thread);
+    if (s->ready_count == 1) {
+        arm_all(s);
+    }
+}
+
+/* Preempts a thread whose slice is over, if somebody waits for its core. */
+static void
+slice_over(state *s, sim_core *core, uint32_t stamp)
+{
+    if (stamp != core->stamp) {
+        return;
+    }
+    core->armed = 0;
+    if (s->ready_count) {
+        preempt(s, core, NULL);
+    }
+}
+
+/* Lets a blocked thread become ready, after the kernel's time and `extra_ns`. */
+static inline void
+wake(state *s, sim_thread *thread, double extra_ns)
+{
+    double latency = s->idle ? s->machine->wake_other_ns : s->machine->wake_same_ns;
+    thread->stamp++;
+    plan(s, s->now + (latency + extra_ns), WAKE, thread->index, thread->stamp);
+}
+
+#endif

@@ -211,7 +211,8 @@ def interval_over(state: State, thread: Thread, stamp: int) -> None:
     """Ask the owner of the GIL to let go, if it has had it for a whole switch interval."""
     gil = state.gil
     assert gil is not None
-    if thread.lock is not gil or stamp != thread.wait_stamp:
+    still_waits = thread.lock is gil
+    if not still_waits or stamp != thread.wait_stamp:
         return
     owner = gil.owner
     if owner is not None and gil.switches == thread.switches_seen:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.diagnosis import (
+    gil_bound,
+    gil_convoy,
     gil_masked_lock,
     held_across_io,
     lock_order_deadlock,
     lock_order_risk,
+    native_oversubscription,
     self_deadlock,
     serialised_by_lock,
     slow_holder_elsewhere,
@@ -33,6 +36,9 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     slow_holder_elsewhere.find,
     held_across_io.find,
     serialised_by_lock.find,
+    native_oversubscription.find,
+    gil_convoy.find,
+    gil_bound.find,
     lock_order_risk.find,
 )
 """Each yields what it finds true of a trace."""

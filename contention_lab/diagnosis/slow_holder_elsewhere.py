@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     Function: TypeAlias = tuple[str, str] | None
 
 KIND: Final = "slow-holder-elsewhere"
+ROUNDING: Final = 1e-6
+"""Sums of times that differ by less are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def of_lock(case: LockCase) -> Finding | None:
 
 
 def slow_path(case: LockCase) -> SlowPath | None:
-    """Return the figures of the function most waited for; None if its holds are not recorded."""
+    """Return the figures of the function most waited for; None if not all are known."""
     if not case.culprits:
         return None
     culprit = _function(case.culprits[0].code)
@@ -118,7 +120,8 @@ def slow_path(case: LockCase) -> SlowPath | None:
     holds = [times for frame, times in case.holds.items() if _function(frame) == culprit]
     count, held_s = sum(times.count for times in holds), sum(times.total_s for times in holds)
     acquires, whole_s = case.total("acquires"), case.total("hold_s")
-    if culprit is None or not count or not blamed or acquires <= count:
+    others_held = acquires > count and whole_s > held_s * (1.0 + ROUNDING)
+    if culprit is None or not count or not blamed or not others_held:
         return None
     return SlowPath(
         blamed_share=_shares(case.culprits, culprit) / blamed,

@@ -99,3 +99,116 @@ order the threads anyway. A tenth without the GIL lets others gain a ninth at mo
 LEAST_GIL_SATURATION: Final = 0.7
 """Share of a recording during which the GIL is held, from which it has nothing left to give worth
 mentioning: hand-overs and start-up take most of the rest."""
+
+COORDINATION_CASES: Final = 24
+"""Things waited for (by creation site and purpose) examined in detail, the most waited for first:
+few have more, and the rest has a small part of the waiting."""
+
+LEAST_BUSY: Final = 0.8
+"""Share of the time with somebody waiting in which whoever is waited for must be in no recorded
+wait itself, to be called the bottleneck. One that waits more is waiting for somebody further on."""
+
+LEAST_WORK_OF_WAIT: Final = 0.1
+"""How much waiters must work (together, against the time with somebody waiting) to be called
+starved. An idle log writer or pool works a few percent of the time, and a faster producer would
+give it nothing more to do."""
+
+LEAST_RUNNING: Final = 0.5
+"""Share of its busy time that a producer must run, or be in functions of its own that do not hand
+out items, to be called slow. One that mostly sleeps or reads where it hands out items waits for
+work to arrive itself."""
+
+LEAST_SELF_SUPPLIED: Final = 0.3
+"""Share of the waiting for items that must be ended by threads which wait for them, too, to say
+that the items are a stock of permits. In a pipeline nobody gives back what he takes; of threads
+that share a stock the lucky ones never wait, so that it is not all."""
+
+LEAST_STRAGGLER: Final = 0.5
+"""Share of the waiting at a meeting that one thread must end by coming last, in addition to half
+of what it would end by chance, to be the straggler. Equal threads take turns at coming last."""
+
+LONGEST_SINGLE_HOLD: Final = 0.5
+"""Share of the time that permits are out for which one thread may account, among three or more,
+where the limit is to blame and not that thread."""
+
+LEAST_USELESS: Final = 0.5
+"""Share of wake-ups that found nothing to do, from which waking everybody is a herd. With one item
+for two waiters half are useless, and that is cheaper than what avoids it."""
+
+LEAST_HERD: Final = 3
+"""Threads woken together, on average where several were, for them to be a herd."""
+
+LEAST_STORM_SHARE: Final = 0.05
+"""Share of the run with threads awake that found nothing to do. Below it the herd costs less than
+the switches that any wake-up costs."""
+
+LEAST_READERS: Final = 2
+"""Threads that must come and go while a writer waits, for the writer to be starved by their
+overlap; one alone leaves gaps."""
+
+LEAST_COVERED: Final = 0.9
+"""Share of a writer's wait during which a reader must be inside. With gaps, however short, the
+writer gets in: it needs only to be woken in one."""
+
+LEAST_ENTRIES: Final = 3
+"""How often, for each reader, others must have come in while the writer waited: once each is a
+writer that waits its turn."""
+
+LEAST_STARVED_SHARE: Final = 0.2
+"""Share of the run for which the starved writer waited. A writer that waits for readers a tenth of
+its time is what a readers-writer lock is for."""
+
+LONG_STEP_S: Final = 0.005
+"""A step of an event loop that takes longer keeps others waiting for longer than CPython lets a
+thread keep the GIL (its switch interval): tasks then take turns worse than threads do."""
+
+LEAST_BLOCKED_SHARE: Final = 0.1
+"""Share of the run for which long steps kept ready tasks waiting: as for locks."""
+
+LEAST_STARVED_WORKERS: Final = 0.75
+"""Share of a pool's workers that must wait for results of the pool itself, on average while tasks
+queue for a worker, to say that the pool starves itself: one of four that still works makes progress
+a quarter as fast, which is what the sizes of such pools hide."""
+
+IDLE_LOOP: Final = 0.5
+"""Share of the run that an event loop's thread must be off the CPU, for the waiting of its tasks to
+be the fault of what they await under a lock and not of the work there is."""
+
+LONGEST_TASK: Final = 2.0
+"""How many times as long as the median of its batch a task must take, for the batch to wait for
+that task and not just for its last one."""
+
+LEAST_GIL_WAIT_SHARE: Final = 0.2
+"""Share of the time of threads that run Python that they must wait for the GIL: with two of them
+it is a half, if they do nothing else."""
+
+LEAST_TAKING_PART: Final = 0.05
+"""Share of its time that a thread must have or want the GIL to take part in the competition."""
+
+LIGHT_USE: Final = 0.2
+"""Share of a switch interval for which a thread keeps the GIL at a time, and of what the longest
+holder has in all, below which it uses it lightly. Whoever computes keeps it for an interval."""
+
+LEAST_HUNGRY: Final = 0.5
+"""Share of the use of the GIL by threads that keep it, below which no such thread is the reason for
+the waiting of others."""
+
+LEAST_INTERVALS: Final = 0.5
+"""Switch intervals that a thread must usually wait to get the GIL back in a convoy; where the GIL
+is given back early it is a small part of one."""
+
+LEAST_RETURNS: Final = 5
+"""Waits for the GIL that must have been seen before they are said to be usual."""
+
+LEAST_OVERLOAD: Final = 1.5
+"""Threads that want a core, as a multiple of the cores, from which native ones are too many. A
+library that has a thread for each core, and its caller, stay below on two cores or more."""
+
+LEAST_OVERLOADED: Final = 0.2
+"""Share of the recording for which there must be too many."""
+
+LEAST_NATIVE_CPU: Final = 0.33
+"""Share of the process's CPU time that the native threads must have used."""
+
+LEAST_LOOKS: Final = 3
+"""Looks at the process that must have found too many: one may be a burst."""

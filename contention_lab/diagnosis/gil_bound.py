@@ -1,0 +1,162 @@
+"""Finding `gil-bound`: several threads run Python, which only one can do at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_GIL_WAIT_SHARE,
+    LEAST_HUNGRY,
+    LEAST_SPIN_OF_CPU,
+    LEAST_TAKING_PART,
+    LEAST_UNDER_GIL,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+    LIGHT_USE,
+)
+from contention_lab.diagnosis.wording import duration, names, number, percent
+from contention_lab.trace import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.analysis.gil_use import GilThread, GilUse
+    from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import AccusedLock
+
+KIND: Final = "gil-bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """Threads that have or want the GIL, by how they use it.
+
+    Attributes
+    ----------
+    hungry
+        Keep it for as long as they may; if these have it for less than half of the time it is
+        held, all threads are here, and none is light.
+    light
+        Give it back at once, to wait for something else.
+    """
+
+    hungry: tuple[GilThread, ...]
+    light: tuple[GilThread, ...]
+
+    @property
+    def wall_s(self) -> float:
+        """The time of all of them."""
+        return sum(one.wall_s for one in (*self.hungry, *self.light))
+
+    def waiting(self, threads: tuple[GilThread, ...]) -> float:
+        """Return the share of the time of all that some spend waiting for the GIL."""
+        return sum(one.wait_s for one in threads) / self.wall_s if self.wall_s else 0.0
+
+
+def competition(gil: GilUse) -> Competition:
+    """Sort the threads that take part in the competition for the GIL."""
+    part = [
+        one for one in gil.threads if one.held_s + one.wait_s >= LEAST_TAKING_PART * one.wall_s > 0
+    ]
+    most_s = max((one.held_s for one in part), default=0.0)
+    light = tuple(
+        one
+        for one in part
+        if one.held_each_s < LIGHT_USE * gil.switch_interval_s
+        and one.held_s < LIGHT_USE * most_s
+        and one.wait_s > one.held_s
+    )
+    hungry = tuple(one for one in part if one not in light)
+    held_s = sum(one.held_s for one in part)
+    if sum(one.held_s for one in hungry) < LEAST_HUNGRY * held_s:
+        return Competition(tuple(part), ())
+    return Competition(hungry, light)
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding if it is true of the program, on a build with a GIL.
+
+    It is true if all of these are:
+
+    - two threads or more use the GIL for as long as they may (those that need it only briefly
+      between blocking calls suffer from a convoy, which is another finding);
+    - these threads spend a fifth or more of their time waiting for it;
+    - what they run is no loop of failed tries at a lock: that is spinning, whatever it holds.
+
+    Locks whose holders are nearly always waiting for the GIL while others wait, or that are
+    waited for while nobody holds them, are acquitted: a woken thread owns the lock long before it
+    can say so.
+
+    Severity is the share of the time of the threads that take part.
+    """
+    gil = file.gil
+    if gil is None or not gil.sampled or spins(file):
+        return
+    field = competition(gil)
+    wait_s = sum(one.wait_s for one in field.hungry)
+    wanting_s = sum(one.held_s + one.wait_s for one in field.hungry)
+    severity = min(field.waiting(field.hungry), LARGEST_SEVERITY)
+    if len(field.hungry) < 2 or severity < LEAST_GIL_WAIT_SHARE or wait_s < LEAST_WAIT_S:
+        return
+    threads = [one.thread.id for one in field.hungry]
+    samples = stack_samples(file.trace)
+    waiting = samples["state"] == State.AWAITS_GIL
+    held_s = sum(one.held_s for one in field.hungry)
+    victims = seen_at(file.trace, samples, waiting, wait_s, threads)
+    culprits = seen_at(
+        file.trace, samples, waiting | (samples["state"] == State.RUNNABLE), wait_s, threads
+    )
+    where = f" in {names(victims, most=2)}" if victims else ""
+    yield Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"{len(field.hungry)} threads run Python{where}, one at a time: they wait for the GIL "
+            f"for {percent(wait_s / sum(one.wall_s for one in field.hungry))} of their time, "
+            f"{duration(wait_s)} in all. No lock is at fault; use processes, native code that lets "
+            "the GIL go, or a free-threaded build."
+        ),
+        lock=None,
+        victims=victims,
+        culprits=culprits,
+        evidence={
+            "gil_wait_s": wait_s,
+            "gil_held_s": held_s,
+            "gil_held_share": gil.held_share,
+            "threads": len(field.hungry),
+            "switch_interval_s": gil.switch_interval_s,
+        },
+        remedies=(_without_gil(wanting_s, held_s, file.program.cores),),
+        acquits=tuple(_innocent(file)),
+    )
+
+
+def spins(file: CaseFile) -> bool:
+    """Tell whether much of the CPU time goes into failed tries, which need the GIL."""
+    spin_s = sum(row.spin_cpu_s for row in file.rows)
+    return spin_s >= LEAST_SPIN_OF_CPU * file.program.cpu_s > 0
+
+
+def _innocent(file: CaseFile) -> Iterator[AccusedLock]:
+    """Yield the locks that were waited for without code under them being the reason."""
+    for case in file.cases:
+        under_gil = case.held.share("gil") >= LEAST_UNDER_GIL
+        if case.blamed_wait_share < LEAST_WAIT_SHARE or under_gil:
+            yield case.lock
+
+
+def _without_gil(wanting_s: float, held_s: float, cores: int | None) -> Remedy:
+    at_once = wanting_s / held_s if held_s else 1.0
+    high = max(1.0, min(at_once, float(cores or at_once)))
+    return Remedy(
+        "no-gil",
+        f"Run the work in processes or without a GIL: on {cores or 'enough'} cores up to "
+        f"{number(high)} times faster. No lock needs to change.",
+        None,
+        1.0,
+        high,
+    )

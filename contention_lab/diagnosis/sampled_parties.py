@@ -1,0 +1,84 @@
+"""Places that threads were seen at, where there is no lock whose records would say it.
+
+Samples with stacks are few (twenty a second) and of all threads at once: they say where code was,
+not for how long. How long is the caller's to say.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.analysis.sites import user_frame
+from contention_lab.diagnosis.finding import Party
+from contention_lab.trace import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy.typing as npt
+
+    from contention_lab.trace import Frame, Records, Trace
+
+PARTIES: Final = 10
+"""Places named, at most."""
+
+
+def stack_samples(trace: Trace) -> Records:
+    """Return the samples with stacks of threads that are not in a recorded wait."""
+    samples: Records = trace.states[trace.states["stack"] != 0]
+    waits = trace.waits[
+        trace.waits["outcome"] != Outcome.FAILED_TRY
+    ]  # during failed tries a thread runs
+    if not len(samples) or not len(waits):
+        return samples
+    key = waits["thread"].astype(np.int64) << 54
+    start = np.sort(key + np.minimum(waits["start_ns"], 1 << 53).astype(np.int64))
+    end = np.sort(key + np.minimum(waits["end_ns"], 1 << 53).astype(np.int64))
+    at = (samples["thread"].astype(np.int64) << 54) + samples["time_ns"].astype(np.int64)
+    begun = np.searchsorted(start, at, side="right")
+    ended = np.searchsorted(end, at, side="right")
+    awake: Records = samples[begun <= ended]
+    return awake
+
+
+def seen_at(
+    trace: Trace,
+    samples: Records,
+    chosen: npt.NDArray[Any],
+    total_s: float,
+    threads: Collection[int] | None = None,
+) -> tuple[Party, ...]:
+    """Return the places of chosen samples, the most frequent first.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    samples
+        Samples with stacks.
+    chosen
+        A mask of those that count.
+    total_s
+        The time that is divided over the places.
+    threads
+        Ids of the only threads that count; all by default.
+    """
+    if threads is not None:
+        chosen = chosen & np.isin(samples["thread"], list(threads))
+    ids, counts = np.unique(samples["stack"][chosen], return_counts=True)
+    whole = int(counts.sum())
+    places: dict[tuple[str, str] | None, dict[int, int]] = defaultdict(dict)
+    for stack, count in zip(ids.tolist(), counts.tolist(), strict=True):
+        frame = user_frame(trace.stack(stack))
+        places[None if frame is None else (frame.filename, frame.function)][stack] = count
+    order = sorted(places.values(), key=lambda stacks: -sum(stacks.values()))
+    found = []
+    for stacks in order[:PARTIES]:
+        heaviest = trace.stack(max(stacks, key=lambda stack: (stacks[stack], -stack)))
+        share = sum(stacks.values()) / whole
+        site: Frame | None = user_frame(heaviest)
+        found.append(Party(site, heaviest, share * total_s, share))
+    return tuple(found)

@@ -12,11 +12,13 @@
 
 static double release(state *s, sim_thread *thread, sim_lock *lock, int reading);
 
-/* Whether a newcomer may have the lock at once. */
+/* Whether a newcomer may have the lock at once. One that others are about to take, it has to compete
+ * for: its atomic operation queues up for the cache line like theirs. */
 static inline int
 can_take(const sim_lock *lock, int reading)
 {
-    return reading ? lock->owner == NULL && lock->writers_waiting == 0 : is_free(lock);
+    return reading ? lock->owner == NULL && lock->writers_waiting == 0
+                   : is_free(lock) && !lock->claimed;
 }
 
 /* Makes a thread the owner, and returns what taking a free lock costs it. */

@@ -49,10 +49,14 @@ def acquire(state: State, thread: Thread, lock: Lock, reading: bool) -> float:
 
 
 def can_take(lock: Lock, reading: bool) -> bool:
-    """Tell whether a newcomer may have the lock at once."""
+    """Tell whether a newcomer may have the lock at once.
+
+    One that others are about to take, it has to compete for: its atomic operation queues up for the
+    cache line like theirs.
+    """
     if reading:
         return lock.owner is None and lock.writers_waiting == 0
-    return lock.is_free()
+    return lock.is_free() and not lock.claimed
 
 
 def take(state: State, lock: Lock, thread: Thread, reading: bool) -> float:

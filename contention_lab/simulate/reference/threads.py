@@ -209,10 +209,10 @@ def let_go(state: State, thread: Thread, gil: Lock) -> bool:
 
 def interval_over(state: State, thread: Thread, stamp: int) -> None:
     """Ask the owner of the GIL to let go, if it has had it for a whole switch interval."""
-    gil = state.gil
-    assert gil is not None
-    still_waits = thread.lock is gil
-    if not still_waits or stamp != thread.wait_stamp:
+    assert state.gil is not None
+    gil: Lock = state.gil
+    waits = thread.lock is gil
+    if not waits or stamp != thread.wait_stamp:
         return
     owner = gil.owner
     if owner is not None and gil.switches == thread.switches_seen:
@@ -222,7 +222,8 @@ def interval_over(state: State, thread: Thread, stamp: int) -> None:
             owner.pending, owner.pending_gil = owner.remaining, True
             owner.stamp += 1
             advance(state, owner)
-    if thread.lock is gil:
+    still_waits = thread.lock is gil
+    if still_waits:
         thread.switches_seen = gil.switches
         at = state.now + state.machine["gil_interval_ns"]
         state.plan(at, SWITCH, thread.index, stamp)

@@ -20,6 +20,12 @@ On Linux a shared object is preloaded that stands before the C library's blockin
 every wait for the GIL, and the calls in which the holder of a lock is blocked. The program finds
 its own LD_PRELOAD in the environment, and other programs that it starts are left alone.
 
+A program that hangs: with --watch SECONDS, and at any time on SIGUSR1 (kill -USR1 PID), it prints to
+stderr which threads hold which locks and which wait where, with stacks, and who waits for whom in a
+ring; the trace is then complete up to that moment. A thread of native code does it, so it works
+while every Python thread is stuck. Where the program handles SIGUSR1 itself, its handler is called
+instead.
+
 Options of this command come before the program; what comes after it is the program's.
 """  # noqa: D301  (click reads \b)
 
@@ -76,6 +82,14 @@ class ProgramCommand(click.Command):
     help="Preload nothing: waits for the GIL are only sampled, and calls that block under a lock "
     "are not seen.",
 )
+@click.option(
+    "--watch",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1, 1e6),
+    help="If no thread that holds or waits for a lock has moved for that long, or some wait for "
+    "each other, print who holds what and who waits where, write the trace, and go on.",
+)
+@click.option("--abort", is_flag=True, help="With --watch: abort the program then.")
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m`.")
 @click.option("-c", "code", metavar="CODE", help="Run code, as `python -c`.")
 @click.pass_context
@@ -86,6 +100,8 @@ def command(
     existing: bool,
     subprocesses: bool,
     quiet: bool,
+    watch: float | None,
+    abort: bool,
     no_native_layer: bool,
     module: str | None,
     code: str | None,
@@ -93,6 +109,8 @@ def command(
     """Become the program."""
     assert module is None and code is None  # noqa: PT018  (`split` has taken them)
     program: Sequence[str] = ctx.obj
+    if abort and watch is None:
+        raise click.UsageError("--abort goes with --watch SECONDS", ctx)
     if not is_program(program):
         raise click.UsageError("there is no program to record: give a script, -m or -c", ctx)
     request = Request(
@@ -103,6 +121,8 @@ def command(
         subprocesses=subprocesses,
         quiet=quiet,
         native_layer=not no_native_layer,
+        watch=watch or 0.0,
+        aborts=abort,
     )
     try:
         launch(request, sys.argv[1:])

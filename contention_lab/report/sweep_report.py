@@ -70,6 +70,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "calm": verdict.get("kind") in CALM_KINDS,
         "verdict_of": "",
         "heading": lines[0],
+        "leads_title": "Why, and what to do",
         "lines": lines[1:],
         "warnings": _warnings(result, traces),
         "facts": _facts(result, [len(row.runs_s) for row in rows]),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import render
+from contention_lab.report.finding_view import finding_view
 from contention_lab.report.flame_section import flame_data, groups, main_point
 from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
@@ -69,7 +70,9 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "calm": diagnosis.get("verdict") in CALM_KINDS,
         "verdict_of": names[at] if len(names) > 1 else "",
         "heading": diagnosis.get("summary") or "No verdict was reached.",
-        "lines": _lines(names, diagnoses, at),
+        "findings": [finding_view(finding) for finding in _findings(diagnosis)],
+        "leads_title": "The other traces",
+        "lines": _other_verdicts(names, diagnoses, at),
         "warnings": list(trace.problems),
         "facts": _facts(trace, python, machine),
         "points": views,
@@ -91,17 +94,19 @@ def _plots(view: PointView) -> PlotPair:
     )
 
 
-def _lines(names: Sequence[str], diagnoses: Sequence[Mapping[str, Any]], at: int) -> list[str]:
-    """What to do about the worst finding, the other findings, the verdicts of other traces."""
-    findings = diagnoses[at].get("findings") or ()
-    lines = [str(remedy["text"]) for finding in findings[:1] for remedy in finding["remedies"]]
-    lines += [f"Also: {finding['summary']}" for finding in findings[1:FINDINGS_SHOWN]]
-    lines += [
+def _findings(diagnosis: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = diagnosis.get("findings") or ()
+    return found[:FINDINGS_SHOWN]
+
+
+def _other_verdicts(
+    names: Sequence[str], diagnoses: Sequence[Mapping[str, Any]], at: int
+) -> list[str]:
+    return [
         f"{name(label)}: {diagnosis.get('summary') or 'no verdict.'}"
         for index, (label, diagnosis) in enumerate(zip(names, diagnoses, strict=True))
         if index != at
     ]
-    return lines
 
 
 def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,33 @@ DIAGNOSIS = {
     "verdict": "spin-collapse",
     "summary": "7 threads spin while GlobalClient.backward holds “autodiff server”.",
     "findings": [
-        {"summary": "The worst.", "remedies": [{"text": "Run the tape outside the lock."}]},
+        {
+            "kind": "spin-collapse",
+            "severity": 0.875,
+            "summary": "The worst.",
+            "victims": [],
+            "culprits": [
+                {
+                    "site": {"file": "/src/tape.py", "line": 7, "function": "Tape.run"},
+                    "acquired": {
+                        "file": "/src/server.py",
+                        "line": 40,
+                        "function": "Server.backward",
+                    },
+                    "share": 0.93,
+                    "thread_s": 1.86,
+                }
+            ],
+            "evidence": {"wait_s": 2.0, "acquires": 70, "contended": 60, "stretch": 3.0},
+            "remedies": [
+                {
+                    "text": "Run the tape outside the lock.",
+                    "speedup": None,
+                    "speedup_low": 1.0,
+                    "speedup_high": 8.0,
+                }
+            ],
+        },
         {"summary": "`pool` is held for long.", "remedies": []},
     ],
 }
@@ -250,7 +276,11 @@ def test_the_page_of_a_trace_has_its_verdict_threads_and_views() -> None:
     page = Page(text)
     assert page.texts["h1"] == [DIAGNOSIS["summary"]]
     assert "Run the tape outside the lock." in text
-    assert "Also: <code>pool</code> is held for long." in text
+    assert "<code>pool</code> is held for long." in text
+    assert "<code>Tape.run</code>" in text
+    assert "took the lock in <code>Server.backward</code> (src/server.py:40)" in text
+    assert "at most 8.00×" in text
+    assert "waited 2.0 s · contended 60 of 70 acquires · stretch 3.0" in text
     assert "worker-3" in " ".join(page.texts["text"])
     assert "run-8.clt" in text
 

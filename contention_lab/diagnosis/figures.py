@@ -1,0 +1,75 @@
+"""The figures that a finding rests on, as words: `waited 4.8 s`, `contended 60 of 2,247 acquires`.
+
+Names of figures carry their unit, so a new figure of a finding needs no line here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from contention_lab.diagnosis.wording import duration, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LEAST_PART: Final = 0.01
+"""Times below this share of the waiting are not worth a reader's eye."""
+
+_LOCK_FIGURES: Final = {
+    "wait_s": "waited",
+    "spin_s": "spinning",
+    "gil_s": "GIL afterwards",
+    "hold_s": "held",
+    "longest_hold_s": "longest hold",
+    "longest_wait_s": "longest wait",
+}
+"""What is said of every lock, where it is not zero, before the figures of a kind."""
+
+_OF_LOCKS: Final = frozenset(
+    {
+        *_LOCK_FIGURES,
+        *("acquires", "contended", "timed_out", "failed_tries", "open_waits", "missing_waits"),
+        *("park_s", "spin_cpu_s", "utilisation", "users", "wait_share", "blamed_s"),
+        *("holder_gil_s", "hand_off_s", "average_waiters"),
+    }
+)
+
+
+def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what is said of any lock, from `Finding.evidence`."""
+    least_s = _LEAST_PART * (evidence.get("wait_s") or 0.0)
+    said = [
+        f"{words} {duration(evidence[key])}"
+        for key, words in _LOCK_FIGURES.items()
+        if evidence.get(key) and evidence[key] >= least_s
+    ]
+    if evidence.get("acquires") and evidence.get("contended") is not None:
+        said.append(f"contended {evidence['contended']:,} of {evidence['acquires']:,} acquires")
+    said += [
+        f"{evidence[key]:,} {words}"
+        for key, words in (("failed_tries", "failed tries"), ("timed_out", "timed out"))
+        if evidence.get(key)
+    ]
+    return tuple(said)
+
+
+def own_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what is said of this kind of finding only, from `Finding.evidence`."""
+    return tuple(
+        _figure(key, value)
+        for key, value in evidence.items()
+        if key not in _OF_LOCKS and value is not None
+    )
+
+
+def _figure(key: str, value: Any) -> str:
+    for suffix in ("_share", "_s", "_ns"):
+        if key.endswith(suffix) and isinstance(value, (int, float)):
+            words = key.removesuffix(suffix).replace("_", " ")
+            if suffix == "_share":
+                return f"{words} {percent(value)}"
+            return f"{words} {duration(value if suffix == '_s' else value / 1e9)}"
+    words = key.replace("_", " ")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return f"{words} {value}"
+    return f"{words} {value:,}" if isinstance(value, int) else f"{words} {number(value)}"

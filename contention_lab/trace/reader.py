@@ -76,7 +76,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TraceError(f"{name}: cannot be read ({reason}); check the path") from error
     trace = parse(data, name)
-    return replace(trace, locks=name_locks(trace.locks, trace.start_unix_ns))
+    program = trace.meta.get("program")
+    return replace(trace, locks=name_locks(trace.locks, trace.start_unix_ns, program))
 
 
 def parse(data: bytes | memoryview, path: str = "<memory>") -> Trace:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from functools import cache, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _ADDING: Final = frozenset({"setdefault", "append", "add", "put", "insert"})
 """Methods that put their last argument into what they are called on."""
 
 
-def name_locks(locks: Mapping[int, Lock], before_unix_ns: int) -> dict[int, Lock]:
+def name_locks(
+    locks: Mapping[int, Lock], before_unix_ns: int, program: object = ""
+) -> dict[int, Lock]:
     """Return locks with the variables they are assigned to, where the source tells.
 
     Parameters
@@ -34,7 +36,10 @@ def name_locks(locks: Mapping[int, Lock], before_unix_ns: int) -> dict[int, Lock
         By id.
     before_unix_ns
         Start of the recording: sources changed since are not read.
+    program
+        Path of the program: its own global variables are called without its name.
     """
+    main = PurePath(program).stem if isinstance(program, str) else ""
     named = dict(locks)
     variables: dict[Frame, str] = {}
     names_of = cache(lambda path: _names_before(path, before_unix_ns))
@@ -43,13 +48,13 @@ def name_locks(locks: Mapping[int, Lock], before_unix_ns: int) -> dict[int, Lock
             continue
         site = lock.site
         if site not in variables:
-            variables[site] = _in_scope(names_of(site.filename).get(site.line, ""), site)
+            variables[site] = _in_scope(names_of(site.filename).get(site.line, ""), site, main)
         if variables[site]:
             named[number] = replace(lock, variable=variables[site])
     return named
 
 
-def _in_scope(target: str, site: Frame) -> str:
+def _in_scope(target: str, site: Frame, main: str) -> str:
     """Return a target with the class or function, or else the module, that it belongs to."""
     scopes = [part for part in site.function.split(".") if not part.startswith("<")]
     if not target:
@@ -57,7 +62,7 @@ def _in_scope(target: str, site: Frame) -> str:
     if target.startswith(("self.", "cls.")):
         return ".".join([*scopes[-2:-1], target.partition(".")[2]])
     if "<module>" in site.function:
-        return f"{site.module}.{target}"
+        return target if site.module == main else f"{site.module}.{target}"
     return ".".join([*scopes[-1:], target])
 
 

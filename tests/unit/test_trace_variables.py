@@ -68,6 +68,12 @@ def test_a_given_name_comes_first(tmp_path: Path) -> None:
     assert _label(tmp_path, SOURCE, 2, "<module>", name="ledger") == "ledger"
 
 
+def test_the_programs_own_variables_go_without_its_name(tmp_path: Path) -> None:
+    assert _label(tmp_path, SOURCE, 2, "<module>", program="/src/app.py") == "lock"
+    assert _label(tmp_path, SOURCE, 2, "<module>", program="/src/main.py") == "app.lock"
+    assert _label(tmp_path, SOURCE, 6, "Catalog.__init__", program="app.py") == "Catalog._lock"
+
+
 def test_a_source_changed_since_the_recording_is_not_read(tmp_path: Path) -> None:
     assert _label(tmp_path, SOURCE, 2, "<module>", recorded_ns=999) == "app:<module>:2"
 
@@ -89,12 +95,13 @@ def _label(
     *,
     name: str = "",
     recorded_ns: int = 2000,
+    program: str = "",
 ) -> str:
     path = folder / "app.py"
     if source is not None:
         path.write_text(source, encoding="utf-8")
         os.utime(path, ns=(1000, 1000))
-    builder = TraceBuilder(start_unix_ns=recorded_ns)
+    builder = TraceBuilder(start_unix_ns=recorded_ns, meta={"program": program})
     frame = builder.add_frame(function, str(path), line)
     lock = builder.add_lock("threading.Lock", name=name, site=frame)
     builder.write(folder / "app.clt")

@@ -1,8 +1,8 @@
 """The truth about a program: what its sidecar says, in a form that can be compared.
 
 The format is that of the sample programs: free text with places in it (`... @ file.py:12`). Read
-beyond it: `forbidden` (kinds), `variants` (arguments with which the program is another one) and
-`verdict_free_threaded`. It knows nothing about diagnoses.
+beyond it: `forbidden` (kinds, or `lock at fault` for all of these), `variants` (arguments with
+which the program is another one) and `verdict_free_threaded`. It knows nothing about diagnoses.
 
 `must_not_say` is free text. Of it a small vocabulary is understood, clause by clause (`;`, `/`); a
 clause may forbid several things:
@@ -192,15 +192,22 @@ def _variant(fields: dict[str, Any], base: Truth) -> Truth:
         verdicts=_kinds(fields["verdict"]),
         lock_sites=base.lock_sites,
         gone=gone,
-        bans=Bans(kinds=frozenset(fields.get("forbidden", ()))),
+        bans=Bans(kinds=frozenset(_forbidden(fields.get("forbidden", ())))),
     )
+
+
+def _forbidden(names: Any) -> set[str]:
+    kinds = set(names)
+    if "lock at fault" in kinds:
+        kinds = kinds - {"lock at fault"} | LOCK_AT_FAULT
+    return set(_kinds(kinds)) if kinds else set()
 
 
 def bans(
     text: str, forbidden: Any, verdicts: tuple[str, ...], sources: SourceMap, file: str
 ) -> Bans:
     """Turn free text, and a list of kinds, into what must not be said."""
-    kinds, not_verdicts = set(_kinds(forbidden)) if forbidden else set(), set[str]()
+    kinds, not_verdicts = _forbidden(forbidden), set[str]()
     contention_at, culprits, phrases = set[Place](), set[str](), set[str]()
     contention = False
     for clause in re.split(r";| / ", text):

@@ -1,0 +1,55 @@
+"""A helper tries for a lock and sleeps when it is taken, long after it has become free again."""
+
+import json
+import os
+import sys
+import threading
+import time
+
+FIX = "--fix" in sys.argv  # wait for it
+SCALE = float(os.environ.get("CASE_SCALE", "1"))
+NAP_S = 0.012 * SCALE
+
+
+def take(lock):
+    if FIX:
+        lock.acquire()
+        return
+    while not lock.acquire(blocking=False):  # VICTIM CULPRIT
+        time.sleep(NAP_S)
+
+
+class Station:
+    def __init__(self):
+        self.radio = threading.Lock()  # LOCK
+        self.calls = 0
+
+    def call(self):
+        take(self.radio)
+        try:
+            time.sleep(0.0004 * SCALE)
+            self.calls += 1
+        finally:
+            self.radio.release()
+
+
+def patrol(station, number):
+    for step in range(90):
+        time.sleep((0.004 + (step * 7 + number * 3) % 5 * 0.0006) * SCALE)
+        station.call()
+
+
+def main():
+    station = Station()
+    threads = [threading.Thread(target=patrol, args=(station, number)) for number in range(7)]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wall = time.perf_counter() - begun
+    print(json.dumps({"fix": FIX, "wall": round(wall, 3), "calls": station.calls}))
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@ import sys
 
 from contention_lab.capture import trace_file
 from contention_lab.capture.session import Session
+from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _begin_main(variables: "Mapping[str, str]") -> None:
     session.layer = variables.get("LAYER", "")
     session.shown = variables["SHOWN"]
     session.is_quiet = "QUIET" in variables
+    session.watch = float(variables.get("WATCH", "0"))
+    session.aborts = "ABORT" in variables
     if session.subprocesses:
         trace_file.remove_child_traces(session.path)
     try:
@@ -84,10 +87,16 @@ class ProgramSession(Session):
         The trace's path as the user knows it.
     is_quiet : bool
         Whether to say nothing.
+    watch : float
+        After how many seconds without a movement a hang is reported; 0 for never.
+    aborts : bool
+        Whether the program is aborted then.
     """
 
     shown = ""
     is_quiet = False
+    watch = 0.0
+    aborts = False
     _failure = ""
     _stderr: "tuple[int, int] | None" = None
 
@@ -95,6 +104,7 @@ class ProgramSession(Session):
         """Begin, and note what the standard error stream is."""
         self._stderr = _identity(2)
         super().begin(fd, started_by)
+        _core.look_out(int(self.watch * 1e9), self.aborts)
 
     def do_without(self, error: OSError) -> int:
         """Record without a file; return the descriptor to write to."""

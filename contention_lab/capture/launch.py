@@ -133,6 +133,10 @@ def _main_variables(request: "Request", output: str, layer: str) -> "dict[str, s
     variables[f"{PREFIX}SHOWN"] = request.output
     if request.quiet:
         variables[f"{PREFIX}QUIET"] = "1"
+    if request.watch:
+        variables[f"{PREFIX}WATCH"] = repr(request.watch)
+    if request.aborts:
+        variables[f"{PREFIX}ABORT"] = "1"
     if not request.output_given:
         variables[f"{PREFIX}UNNAMED"] = "1"
     return variables

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 LEVELS = ("counters", "profile", "trace")
 
-_VALUED = {"-o": "output", "--output": "output", "--level": "level"}
+_VALUED = {"-o": "output", "--output": "output", "--level": "level", "--watch": "watch"}
 _FLAGS = {
     "--existing": "existing",
     "--subprocesses": "subprocesses",
     "-q": "quiet",
     "--quiet": "quiet",
     "--no-native-layer": "no native layer",
+    "--abort": "abort",
 }
 _SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
 
@@ -37,9 +38,14 @@ class Request:
         Whether the user named it.
     level : str
     existing, subprocesses, quiet, native_layer : bool
+    watch : float
+        After how many seconds without a movement a hang is reported; 0 for never.
+    aborts : bool
+        Whether the program is aborted then.
     """
 
     __slots__ = (
+        "aborts",
         "existing",
         "level",
         "native_layer",
@@ -48,6 +54,7 @@ class Request:
         "program",
         "quiet",
         "subprocesses",
+        "watch",
     )
 
     def __init__(
@@ -60,6 +67,8 @@ class Request:
         subprocesses: bool = False,
         quiet: bool = False,
         native_layer: bool = True,
+        watch: float = 0.0,
+        aborts: bool = False,
     ) -> None:
         self.program = list(program)
         self.output_given = output is not None
@@ -69,6 +78,8 @@ class Request:
         self.subprocesses = subprocesses
         self.quiet = quiet
         self.native_layer = native_layer
+        self.watch = watch
+        self.aborts = aborts
 
     def can_run(self) -> bool:
         """Whether there is something to record: else Python says at once what is wrong."""
@@ -103,14 +114,15 @@ def read(arguments: "Sequence[str]") -> Request | None:
             flags.add(_FLAGS[word])
         elif word in _VALUED:
             values[_VALUED[word]] = next(words, "")
-        elif equals and name in ("--output", "--level"):
+        elif equals and name in ("--output", "--level", "--watch"):
             values[_VALUED[name]] = value
         else:
             return None
     if not is_program(program) or "" in values.values():
         return None
     level = values.get("level", "profile")
-    if level not in LEVELS:
+    watch = seconds(values["watch"]) if "watch" in values else 0.0
+    if level not in LEVELS or watch is None or ("abort" in flags and not watch):
         return None
     return Request(
         program,
@@ -120,7 +132,18 @@ def read(arguments: "Sequence[str]") -> Request | None:
         subprocesses="subprocesses" in flags,
         quiet="quiet" in flags,
         native_layer="no native layer" not in flags,
+        watch=watch,
+        aborts="abort" in flags,
     )
+
+
+def seconds(text: str) -> float | None:
+    """Read how long to watch for a hang; None if that is no such time."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.1 <= value <= 1e6 else None
 
 
 def is_program(words: "Sequence[str]") -> bool:

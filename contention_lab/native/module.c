@@ -45,6 +45,20 @@ core_start(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* look_out(after_ns, aborts): the recording that is active reports hangs, and on SIGUSR1. */
+static PyObject *
+core_look_out(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned long long after_ns;
+    int aborts;
+    if (!PyArg_ParseTuple(args, "Kp", &after_ns, &aborts)) {
+        return NULL;
+    }
+    cl_hang_begin(after_ns, aborts);
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 core_fork_begins(PyObject *module, PyObject *unused)
 {
@@ -195,6 +209,9 @@ static PyMethodDef core_methods[] = {
     {"exchange", (PyCFunction)(void (*)(void))cl_exchange, METH_FASTCALL,
      "exchange(old, new, places, methods)\n--\n\n"
      "Put a lock in the place of another everywhere, or nowhere; None, or why not."},
+    {"look_out", core_look_out, METH_VARARGS,
+     "look_out(after_ns, aborts)\n--\n\nReport who holds and who waits: on SIGUSR1, unless the program"
+     " handles it, and\nif no thread that waits has moved for that long (0: never)."},
     {"fork_begins", core_fork_begins, METH_NOARGS,
      "fork_begins()\n--\n\nThe recorder's own threads end, until fork_is_over()."},
     {"fork_is_over", core_fork_is_over, METH_NOARGS, "fork_is_over()\n--\n\nThey start again."},

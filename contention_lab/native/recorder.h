@@ -7,7 +7,7 @@
 #include <sys/time.h>
 
 #include "layer_link.h"
-#include "writer.h"
+#include "hang_watch.h"
 
 static uint64_t
 cl_realtime_ns(void)
@@ -110,6 +110,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
 static void
 cl_recorder_stop(void)
 {
+    cl_hang_end();
     cl_gil_end(atomic_load_explicit(&cl_epoch, memory_order_relaxed));
     atomic_store_explicit(&cl_epoch, 0, memory_order_seq_cst);
     cl_layer_detach();
@@ -255,6 +256,7 @@ cl_after_fork_child(void)
         pthread_cond_init(&cl_park_table[i].changed, NULL);
     }
 #endif
+    cl_hang.after_ns = 0;
     if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
         close(cl_writer.file.fd);
         memset(&cl_writer, 0, sizeof cl_writer);

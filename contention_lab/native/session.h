@@ -126,6 +126,7 @@ typedef struct cl_thread {
         cl_block *block;
     } cache[CL_BLOCK_CACHE];
     cl_frame_cache_entry frames[CL_FRAME_CACHE];
+    uint64_t still_mark, still_cpu, still_since; /* the writer's, see standstill.h */
     uint64_t announced; /* the writer's: end_ns + 1 of the last record written of it */
 } cl_thread;
 

@@ -269,6 +269,8 @@ cl_flush_last(void)
     }
 }
 
+static void cl_hang_look(void); /* hang_watch.h */
+
 static void *
 cl_writer_main(void *unused)
 {
@@ -282,6 +284,7 @@ cl_writer_main(void *unused)
         cl_park(&cl_session.bell, 0, cl_monotonic_ns() + CL_FLUSH_NS);
         atomic_store_explicit(&cl_session.bell, 0, memory_order_relaxed);
         cl_flush(0);
+        cl_hang_look();
     }
     if (atomic_load_explicit(&cl_session.stopping, memory_order_acquire) == CL_STOP) {
         cl_flush_last();

@@ -29,9 +29,8 @@ PARTIES: Final = 10
 def stack_samples(trace: Trace) -> Records:
     """Return the samples with stacks of threads that are not in a recorded wait."""
     samples: Records = trace.states[trace.states["stack"] != 0]
-    waits = trace.waits[
-        trace.waits["outcome"] != Outcome.FAILED_TRY
-    ]  # during failed tries a thread runs
+    # During failed tries a thread runs.
+    waits = trace.waits[trace.waits["outcome"] != Outcome.FAILED_TRY]
     if not len(samples) or not len(waits):
         return samples
     key = waits["thread"].astype(np.int64) << 54

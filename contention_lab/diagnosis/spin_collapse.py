@@ -13,7 +13,14 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
 )
-from contention_lab.diagnosis.wording import duration, lock_and_origin, number, percent, place
+from contention_lab.diagnosis.wording import (
+    duration,
+    lock_and_origin,
+    names,
+    number,
+    percent,
+    place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,12 +37,15 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true if all of these are:
 
     - threads wait for the lock for a tenth of their time or more;
-    - they burn a large share of the process's CPU time spinning;
-    - more threads want a CPU than there are cores: those that spin, and the one that holds;
-    - holds last longer than they need to, because the holder is taken off the CPU in the middle:
-      longer on average than usual at the same place, or, where the recorder measured it, mostly
-      off the CPU in holds during which the scheduler preempted the holder. A holder that sleeps or
-      waits for input is not preempted.
+    - they burn a large share of the process's CPU time spinning, be it in a spinlock or in a loop
+      of failed tries at any lock;
+    - more threads want what the holder needs than there is: the cores, or, in loops of failed
+      tries, which are Python, the GIL;
+    - holds last longer than they need to, because the holder is taken off the CPU in the middle
+      or does not get it back: longer on average than usual at the same place, or, where the
+      recorder measured it, mostly off the CPU in holds during which the scheduler preempted the
+      holder. A holder that sleeps or waits for input is not preempted. In loops of failed tries:
+      the holder was seen waiting for the GIL or a CPU for a third of its holds or more.
 
     With a CPU for every spinner none is said: then spinning wastes energy, but it is the holds
     that threads wait for. Nor is it if the trace does not say how many cores there are.
@@ -65,24 +75,39 @@ def of_lock(case: LockCase) -> Finding | None:
         victims=case.victims,
         culprits=case.culprits,
         evidence=evidence,
-        remedies=(_park(share),),
+        remedies=(_block(share) if tries(case) else _park(share),),
     )
 
 
 def stretched_share(case: LockCase) -> float:
     """Return the share of the wall time that spinners cost the holder; 0 without a collapse."""
-    collapsed = (
+    spinning = (
         case.total("wait_s") >= LEAST_WAIT_S
         and case.wait_share >= LEAST_WAIT_SHARE
         and case.spin_of_cpu >= LEAST_SPIN_OF_CPU
-        and case.program.cores is not None
+    )
+    if not spinning or not case.program.wall_s:
+        return 0.0
+    crowded = (
+        case.program.cores is not None
         and case.spinners + 1.0 >= case.program.cores + LEAST_SURPLUS_THREADS
         and case.stretch >= LEAST_STRETCH
     )
-    if not collapsed or not case.program.wall_s:
-        return 0.0
-    stretched_s = case.recorded_hold_s - case.usual_hold_s
+    stretched_s = case.recorded_hold_s - case.usual_hold_s if crowded else 0.0
+    if tries(case):
+        stretched_s = max(stretched_s, case.recorded_hold_s * kept_off(case))
     return min(stretched_s / len(case.rows) / case.program.wall_s, LARGEST_SEVERITY)
+
+
+def tries(case: LockCase) -> bool:
+    """Tell whether the waiting is mostly loops of failed tries."""
+    return case.total("failed_tries") > case.total("contended")
+
+
+def kept_off(case: LockCase) -> float:
+    """Return the share of its holds that a holder was kept from running; 0 if that is little."""
+    share = case.held.share("gil", "preempted")
+    return share if share >= 1.0 - 1.0 / LEAST_STRETCH and case.held.parts["gil"] else 0.0
 
 
 def summary(case: LockCase) -> str:
@@ -97,13 +122,34 @@ def summary(case: LockCase) -> str:
             on_core = 1.0 - held.displaced_s / held.total_s
             lasting += "the scheduler takes it off its core, it runs for "
             lasting += f"{percent(on_core)} of that"
+        elif tries(case) and kept_off(case):
+            lasting += f"it waits for the GIL or a CPU for {percent(kept_off(case))} of that"
         else:
             lasting += f"half of these holds take under {duration(held.usual_s)}"
+    if tries(case):
+        return (
+            f"{spinning} of {case.users} threads spin in {names(case.victims, most=2)}, trying "
+            f"again and again without blocking, while {place(culprit.code)} holds "
+            f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
+            f"{percent(case.spin_of_cpu)} of the CPU time and keep the holder from running."
+        )
     return (
         f"{spinning} of {case.users} threads spin while {place(culprit.code)} holds "
         f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
         f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} "
         f"core{'s' * (case.program.cores != 1)} and keep the holder from running."
+    )
+
+
+def _block(share: float) -> Remedy:
+    high = 1.0 / (1.0 - share)
+    return Remedy(
+        "block",
+        "Acquire the lock with `acquire()` or `with`, which sleeps until it is free, instead of "
+        f"trying in a loop: up to {number(high)} times faster here.",
+        None,
+        1.0,
+        high,
     )
 
 

@@ -130,6 +130,9 @@ class LockPolicy:
     backoff_ns
         (least, greatest) time between two looks of a waiter that backs off, in ns: it doubles
         from the one to the other. (0, 0): waiters look all the time.
+    wakes_at_once
+        How many woken waiters may be on their way to a lock without an order: 1 where a release
+        wakes somebody only if nobody is coming yet (a futex with a "contended" mark).
     """
 
     order: Order
@@ -138,6 +141,7 @@ class LockPolicy:
     spin_end: SpinEnd = SpinEnd.PARK
     adaptive: bool = False
     backoff_ns: tuple[float, float] = (0.0, 0.0)
+    wakes_at_once: int = 1
 
     def __post_init__(self) -> None:
         self.costs.check()
@@ -164,6 +168,7 @@ def packed_locks(
         costs = policy.costs
         row["order"], row["spin_end"] = policy.order, policy.spin_end
         row["adaptive"], row["spin_ns"] = policy.adaptive, policy.spin_ns
+        row["wakes_at_once"] = policy.wakes_at_once
         row["backoff_min_ns"], row["backoff_max_ns"] = policy.backoff_ns
         for name in (
             "acquire_ns",

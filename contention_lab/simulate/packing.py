@@ -81,7 +81,7 @@ LOCKS: Final = np.dtype(
         ("adaptive", "<i4"),
         ("costs", "<i4"),
         ("costs_length", "<i4"),
-        ("pad", "<i4"),
+        ("wakes_at_once", "<i4"),
         ("spin_ns", "<f8"),
         ("backoff_min_ns", "<f8"),
         ("backoff_max_ns", "<f8"),
@@ -93,7 +93,8 @@ LOCKS: Final = np.dtype(
         ("wake_extra_ns", "<f8"),
     ]
 )
-"""A lock's policy. `costs` is the place in COSTS of its hand-off costs, the n-th of which (from 0,
+"""A lock's policy. `wakes_at_once`: how many woken waiters may be on their way to a lock that is not
+handed over. `costs` is the place in COSTS of its hand-off costs, the n-th of which (from 0,
 the last for all beyond) is that with n waiters that spin on a core."""
 
 MACHINE: Final = np.dtype(

@@ -226,8 +226,8 @@ release(state *s, sim_thread *thread, sim_lock *lock, int reading)
         if (lock->spin_first != NULL) {
             offer(s, lock);
         }
-        if (lock->wait_first != NULL && !lock->waking) {
-            lock->waking = 1;
+        if (lock->wait_first != NULL && lock->waking < policy->wakes_at_once) {
+            lock->waking++;
             sim_thread *woken = waiters_pop(lock);
             woken->parked = 0;
             woken->phase = RETRY;
@@ -354,7 +354,7 @@ static int
 retry(state *s, sim_thread *thread)
 {
     sim_lock *lock = thread->lock;
-    lock->waking = 0;
+    lock->waking--;
     if (is_free(lock)) {
         return got(s, thread, take(s, lock, thread, 0));
     }

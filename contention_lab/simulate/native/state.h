@@ -70,7 +70,8 @@ struct sim_lock {
     int64_t readers, writers_waiting, polling, spinning;
     sim_thread *wait_first, *wait_last; /* parked ones; all of them where hand-offs are direct */
     sim_thread *spin_first, *spin_last; /* those on a core */
-    int waking, claimed, drop;
+    int32_t waking; /* how many woken ones are on their way */
+    int claimed, drop;
     uint64_t switches;
     double busy_since;
     request *request_first, *request_last;

@@ -201,7 +201,7 @@ def park(state: State, thread: Thread) -> bool:
 def retry(state: State, thread: Thread) -> bool:
     """Try again after having been woken; True if the thread has the lock and goes on at once."""
     lock = _awaited(thread)
-    lock.waking = False
+    lock.waking -= 1
     if lock.is_free():
         return got(state, thread, take(state, lock, thread, False))
     wait_more(state, thread, lock, 0.0)
@@ -223,8 +223,8 @@ def release(state: State, thread: Thread, lock: Lock, reading: bool) -> float:
     if lock.order == Order.COMPETITIVE:
         if lock.spinners:
             offer(state, lock)
-        if lock.waiters and not lock.waking:
-            lock.waking = True
+        if lock.waiters and lock.waking < lock.wakes_at_once:
+            lock.waking += 1
             woken = lock.waiters.popleft()
             woken.parked = False
             woken.phase, woken.remaining = RETRY, 0.0

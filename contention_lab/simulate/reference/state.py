@@ -102,7 +102,8 @@ class Lock:
         self.writers_waiting = 0
         self.spinners: list[Thread] = []  # those on a core
         self.polling = 0  # those on a core that back off
-        self.waking = False
+        self.waking = 0  # woken ones on their way
+        self.wakes_at_once = int(policy["wakes_at_once"])
         self.claimed = False  # a CLAIM is planned
         self.switches = 0
         self.drop = False  # the GIL: its owner is asked to let go

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contention_lab.analysis import lock_table, thread_time
+from contention_lab.analysis.activity import Activity
 from contention_lab.analysis.charges import charges
+from contention_lab.analysis.coordination import CoordinationCase, coordination
 from contention_lab.analysis.critical_path import CriticalPath, critical_path
 from contention_lab.analysis.gil_use import GilUse, gil_use
 from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.analysis.lock_order import Inversion, inversions
+from contention_lab.analysis.pools import Pool, pools
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
+from contention_lab.diagnosis.awaited import Awaited
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
-from contention_lab.diagnosis.thresholds import CASES
+from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,6 +71,26 @@ class CaseFile:
         self._parties = LockParties(trace, costs, ids)
         self._holding = holding(trace)
         self.cases = tuple(self._case(i, group) for i, group in enumerate(waited[:CASES]))
+
+    @cached_property
+    def activity(self) -> Activity:
+        """What threads did outside of recorded waits."""
+        return Activity(self.trace)
+
+    @cached_property
+    def coordination(self) -> tuple[CoordinationCase, ...]:
+        """Waits for others to do something, by what for, the most waited for first."""
+        return coordination(self.trace)[:COORDINATION_CASES]
+
+    @cached_property
+    def awaited(self) -> tuple[Awaited, ...]:
+        """Whoever is waited for, for each of `coordination`."""
+        return tuple(Awaited(self.trace, self.activity, case) for case in self.coordination)
+
+    @cached_property
+    def pools(self) -> tuple[Pool, ...]:
+        """The pools of worker threads."""
+        return pools(self.trace)
 
     @cached_property
     def path(self) -> CriticalPath:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contention_lab.analysis import LockRow
     from contention_lab.analysis.holding import HeldTime
     from contention_lab.diagnosis.finding import Party
-    from contention_lab.trace import Frame
+    from contention_lab.trace import Frame, Lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +210,9 @@ class LockCase:
 
 def accused(row: LockRow, instances: int) -> AccusedLock:
     """Return the lock of a row, as one of several."""
-    return AccusedLock(row.lock.label, row.lock.type, row.lock.site, instances)
+    return accused_lock(row.lock, instances)
+
+
+def accused_lock(lock: Lock, instances: int) -> AccusedLock:
+    """Return a lock of the trace, as one of several."""
+    return AccusedLock(lock.label, lock.type, lock.site, instances)

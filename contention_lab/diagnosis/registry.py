@@ -9,17 +9,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.diagnosis import (
+    async_lock_across_await,
+    backpressure,
+    capacity_limit,
+    event_loop_blocked,
     gil_bound,
     gil_convoy,
     gil_masked_lock,
     held_across_io,
+    idle_wait,
+    import_lock,
+    load_imbalance,
     lock_order_deadlock,
     lock_order_risk,
     native_oversubscription,
+    pool_self_starvation,
     self_deadlock,
     serialised_by_lock,
     slow_holder_elsewhere,
     spin_collapse,
+    starved_by_producer,
+    thundering_herd,
+    writer_starvation,
 )
 
 if TYPE_CHECKING:
@@ -32,14 +43,25 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     lock_order_deadlock.find,
     self_deadlock.find,
     spin_collapse.find,
+    writer_starvation.find,
+    import_lock.find,
+    async_lock_across_await.find,
+    capacity_limit.find,
+    thundering_herd.find,
     gil_masked_lock.find,
     slow_holder_elsewhere.find,
     held_across_io.find,
     serialised_by_lock.find,
+    event_loop_blocked.find,
+    pool_self_starvation.find,
+    backpressure.find,
+    starved_by_producer.find,
+    load_imbalance.find,
     native_oversubscription.find,
     gil_convoy.find,
     gil_bound.find,
     lock_order_risk.find,
+    idle_wait.find,
 )
 """Each yields what it finds true of a trace."""
 

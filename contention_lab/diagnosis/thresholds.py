@@ -138,6 +138,10 @@ for two waiters half are useless, and that is cheaper than what avoids it."""
 LEAST_HERD: Final = 3
 """Threads woken together, on average where several were, for them to be a herd."""
 
+LEAST_WAKEUPS: Final = 30
+"""Wake-ups of several threads together before anything is concluded from what they found: a program
+that ends wakes everybody once."""
+
 LEAST_STORM_SHARE: Final = 0.05
 """Share of the run with threads awake that found nothing to do. Below it the herd costs less than
 the switches that any wake-up costs."""

@@ -1,0 +1,230 @@
+"""Waiting for others to do something: put an item, make room, set an event, arrive, end.
+
+Waits are put together by what is waited for (all things made at one place) and what for, and for
+each such case it is said who ended the waits, and whether the wakers are themselves among the
+waiters: the facts that tell an idle worker from a starved one, and both from a barrier. Which of
+these it is, the findings decide.
+
+A wait that ended by a timeout, or never, has no waker. Waiting for a lock is not among it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.intervals import coordination_waits
+from contention_lab.analysis.sites import is_user_code
+from contention_lab.analysis.windows import Windows
+from contention_lab.trace import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from contention_lab.trace import Frame, Lock, Trace
+
+    Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+class Purpose(Enum):
+    """What a wait is for."""
+
+    ITEM = "an item of a queue"
+    ROOM = "room in a queue"
+    DONE = "the items of a queue to be done"
+    EVENT = "an event"
+    CONDITION = "a condition"
+    PERMIT = "a permit that nobody has"
+    BARRIER = "others to arrive"
+    THREAD = "a thread to end"
+    RESULT = "a result"
+    WORKER = "a worker of a pool"
+    TASK = "a task for a pool"
+    START = "a thread to start"
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinationCase:
+    """All waits for one purpose on the things made at one place.
+
+    Attributes
+    ----------
+    purpose
+        What for.
+    lock
+        The first of the things waited for, as the trace has it.
+    locks
+        Ids of all of them.
+    index
+        Positions in `trace.waits`, in the order of their end.
+    start_ns, end_ns, thread, waker
+        Of these waits, int64; the waker is 0 where nobody is known to have ended the wait.
+    stack, waker_stack, awaited_stack, flags, outcome
+        As the trace has them.
+    """
+
+    purpose: Purpose
+    lock: Lock
+    locks: frozenset[int]
+    index: Integers
+    start_ns: Integers
+    end_ns: Integers
+    thread: Integers
+    waker: Integers
+    stack: Integers
+    waker_stack: Integers
+    awaited_stack: Integers
+    flags: Integers
+    outcome: Integers
+
+    @cached_property
+    def windows(self) -> Windows:
+        """When at least one thread waited."""
+        return Windows.union(self.start_ns, self.end_ns)
+
+    @property
+    def wait_ns(self) -> int:
+        """All waiting, of all threads together."""
+        return int((self.end_ns - self.start_ns).sum())
+
+    @cached_property
+    def waiters(self) -> dict[int, int]:
+        """How long each thread waited, in nanoseconds, the longest first."""
+        return _sums(self.thread, self.end_ns - self.start_ns)
+
+    @cached_property
+    def wakers(self) -> dict[int, int]:
+        """How much waiting each waker ended, in nanoseconds, the most first."""
+        known = self.waker != 0
+        return _sums(self.waker[known], (self.end_ns - self.start_ns)[known])
+
+    @property
+    def woken_share(self) -> float:
+        """Share of the waiting that a known waker ended."""
+        return sum(self.wakers.values()) / self.wait_ns if self.wait_ns else 0.0
+
+    @property
+    def self_supplied_share(self) -> float:
+        """Share of the waiting that was ended by threads that wait here, too."""
+        if not self.wait_ns:
+            return 0.0
+        own = sum(ns for waker, ns in self.wakers.items() if waker in self.waiters)
+        return own / self.wait_ns
+
+    @cached_property
+    def batch(self) -> npt.NDArray[np.intp]:
+        """Which waits were ended together: a number for each wait, 0 for the first batch.
+
+        Waits that one waker ended, all of which had begun before the first of them ended.
+        """
+        numbers = np.zeros(len(self.index), dtype=np.intp)
+        number, first_end, waker = -1, -1, -1
+        for at, (start, end, by) in enumerate(
+            zip(self.start_ns.tolist(), self.end_ns.tolist(), self.waker.tolist(), strict=True)
+        ):
+            if by != waker or by == 0 or start >= first_end:
+                number, first_end, waker = number + 1, end, by
+            numbers[at] = number
+        return numbers
+
+
+def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
+    """Return all coordination in cases, the most waited for first."""
+    spans = coordination_waits(trace)
+    waits = trace.waits[spans.index]
+    keys, which = distinct(waits["lock"], waits["stack"])
+    places: dict[tuple[Any, ...], int] = {}
+    place = np.zeros(len(keys), dtype=np.intp)
+    purposes: list[Purpose] = []
+    for at, (lock_id, stack_id) in enumerate(keys):
+        lock = trace.lock(lock_id)
+        purpose, function = _purpose(lock, trace.stack(stack_id))
+        made_at = lock.site or lock_id
+        key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.name
+        number = places.setdefault(key, len(places))
+        if number == len(purposes):
+            purposes.append(purpose)
+        place[at] = number
+    case = place[which]
+    order = np.lexsort((spans.end_ns, case))
+    bounds = np.searchsorted(case[order], np.arange(len(places) + 1))
+    found = []
+    for number, purpose in enumerate(purposes):
+        mine = order[bounds[number] : bounds[number + 1]]
+        part, records = spans.where(mine), waits[mine]
+        locks = np.unique(part.lock).tolist()
+        acquired = records["outcome"] == Outcome.ACQUIRED
+        found.append(
+            CoordinationCase(
+                purpose=purpose,
+                lock=trace.lock(locks[0]),
+                locks=frozenset(locks),
+                index=part.index.astype(np.int64),
+                start_ns=part.start_ns,
+                end_ns=part.end_ns,
+                thread=part.thread,
+                waker=np.where(acquired, records["holder"], 0).astype(np.int64),
+                **{
+                    name: records[field].astype(np.int64)
+                    for name, field in (
+                        ("stack", "stack"),
+                        ("waker_stack", "holder_stack"),
+                        ("awaited_stack", "awaited_stack"),
+                        ("flags", "flags"),
+                        ("outcome", "outcome"),
+                    )
+                },
+            )
+        )
+    return tuple(sorted(found, key=lambda case: -case.wait_ns))
+
+
+_BY_TYPE = {
+    "threading.Thread": Purpose.THREAD,
+    "concurrent.futures.Future": Purpose.RESULT,
+    "concurrent.futures.ThreadPoolExecutor": Purpose.WORKER,
+    "concurrent.futures.ProcessPoolExecutor": Purpose.WORKER,
+    "queue.SimpleQueue": Purpose.ITEM,
+    "asyncio.Event": Purpose.EVENT,
+}
+_BY_MAKER = {
+    "Barrier": Purpose.BARRIER,
+    "Event": Purpose.EVENT,
+    "Thread": Purpose.START,
+    "wait": Purpose.RESULT,
+    "as_completed": Purpose.RESULT,
+}
+_BY_METHOD = {"get": Purpose.ITEM, "put": Purpose.ROOM, "join": Purpose.DONE}
+
+
+def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, str]]:
+    """Return what a wait is for and, where only the program's own code tells, that function."""
+    kind, _, maker = lock.type.partition(" in ")
+    inner = next((at for at, frame in enumerate(stack) if is_user_code(frame.filename)), len(stack))
+    method = stack[inner - 1].function.rpartition(".")[2] if inner else ""
+    if kind == "queue.SimpleQueue" and maker.startswith("ThreadPoolExecutor"):
+        return Purpose.TASK, ("", "")
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind], ("", "")
+    if maker in _BY_MAKER:
+        return _BY_MAKER[maker], ("", "")
+    queue = maker.endswith("Queue") or kind in ("asyncio.Queue", "asyncio.PriorityQueue")
+    if queue and method in _BY_METHOD:
+        return _BY_METHOD[method], ("", "")
+    user = stack[inner] if inner < len(stack) else None
+    function = (user.filename, user.function) if user is not None else ("", "")
+    return (Purpose.PERMIT if "Semaphore" in kind else Purpose.CONDITION), function
+
+
+def _sums(who: Integers, ns: Integers) -> dict[int, int]:
+    ids, at = np.unique(who, return_inverse=True)
+    sums = np.bincount(at, weights=ns, minlength=len(ids)).astype(np.int64).tolist()
+    return dict(sorted(zip(ids.tolist(), sums, strict=True), key=lambda item: -item[1]))

@@ -1,0 +1,146 @@
+"""The facts about whoever is waited for in one case of coordination: how busy, and with what.
+
+It states facts and judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.analysis.sites import is_user_code, user_frame
+from contention_lab.analysis.sums import summed
+from contention_lab.analysis.windows import Windows
+from contention_lab.diagnosis.coordination_parties import places, waking_stacks
+
+if TYPE_CHECKING:
+    from contention_lab.analysis.activity import Activity, Doing
+    from contention_lab.analysis.coordination import CoordinationCase
+    from contention_lab.diagnosis.finding import Party
+    from contention_lab.trace import Frame, Trace
+
+MOST_WAKERS: Final = 32
+"""Threads looked at, those who ended the most waiting first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Awaited:
+    """Those who ended the waits of a case.
+
+    Attributes
+    ----------
+    trace, activity, case
+        What it is about.
+    """
+
+    trace: Trace
+    activity: Activity
+    case: CoordinationCase
+
+    @cached_property
+    def wakers(self) -> tuple[int, ...]:
+        """Who they are, the one who ended the most waiting first."""
+        return tuple([*self.case.wakers][:MOST_WAKERS])
+
+    @cached_property
+    def wait_share(self) -> float:
+        """Share of the waiters' time that they waited here."""
+        lived = sum(end - start for start, end in map(self.activity.life, self.case.waiters))
+        return self.case.wait_ns / lived if lived else 0.0
+
+    @cached_property
+    def work_share(self) -> float:
+        """How long the waiters worked for each unit of time that somebody waited, together.
+
+        Their time from the first wait on, outside of recorded waits.
+        """
+        first = int(self.case.start_ns.min(initial=0))
+        everything = Windows.union(np.array([first]), np.array([self.trace.duration_ns]))
+        worked = sum(self.activity.busy(one, everything).total_ns for one in self.case.waiters)
+        return worked / self.case.windows.total_ns if self.case.windows.total_ns else 0.0
+
+    @cached_property
+    def busy_share(self) -> float:
+        """Share of the time with somebody waiting in which they were in no recorded wait.
+
+        The mean over the wakers, weighted by the waiting they ended.
+        """
+        whole = busy = 0.0
+        for waker in self.wakers:
+            lived = self.case.windows.within(*self.activity.life(waker))
+            if lived.total_ns:
+                weight = self.case.wakers[waker]
+                free = self.activity.busy(waker, lived).total_ns
+                busy += weight * free / lived.total_ns
+                whole += weight
+        return busy / whole if whole else 0.0
+
+    @cached_property
+    def doing(self) -> Doing:
+        """What they did while busy."""
+        return self.activity.doing(self.wakers, self.case.windows)
+
+    @cached_property
+    def stacks(self) -> dict[int, float]:
+        """Stacks they were seen under while busy, with weights.
+
+        Samples if there are any, else what tasks saw of the task they waited for, else where the
+        waiters were woken.
+        """
+        seen = self.activity.stacks(self.wakers, self.case.windows)
+        if seen:
+            return seen
+        seen = summed(self.case.awaited_stack, self.case.end_ns - self.case.start_ns)
+        seen.pop(0, None)
+        return seen or waking_stacks(self.case)
+
+    @cached_property
+    def parties(self) -> tuple[Party, ...]:
+        """The same as places."""
+        return places(self.trace, self.stacks, self.case.wait_ns / 1e9)
+
+    def evidence(self) -> dict[str, float | int | None]:
+        """Return the figures that findings about coordination state."""
+        case = self.case
+        length = case.end_ns - case.start_ns
+        return {
+            "wait_s": case.wait_ns / 1e9,
+            "waits": len(case.index),
+            "waiters": len(case.waiters),
+            "wakers": len(case.wakers),
+            "wait_share": self.wait_share,
+            "longest_wait_s": float(length.max(initial=0)) / 1e9,
+            "anybody_waits_s": case.windows.total_ns / 1e9,
+            "woken_share": case.woken_share,
+            "awaited_busy_share": self.busy_share,
+            "awaited_running_share": self.doing.running,
+        }
+
+    @cached_property
+    def works_elsewhere(self) -> float:
+        """Share of what was seen of them in functions that the waking stacks do not pass through.
+
+        Code that gives the item itself may only wait for the next one to come; a function it calls
+        in between does something.
+        """
+        giving = {
+            _function(frame)
+            for stack in waking_stacks(self.case)
+            for frame in self.trace.stack(stack)
+            if is_user_code(frame.filename)
+        }
+        whole = sum(self.stacks.values())
+        elsewhere = sum(
+            weight
+            for stack, weight in self.stacks.items()
+            if (frame := user_frame(self.trace.stack(stack))) is not None
+            and _function(frame) not in giving
+        )
+        return elsewhere / whole if whole else 0.0
+
+
+def _function(frame: Frame) -> tuple[str, str]:
+    return frame.filename, frame.function

@@ -1,0 +1,140 @@
+"""Finding `capacity-limit`: all permits are out, and it is their number that is waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.permits import permits
+from contention_lab.diagnosis.coordination_parties import places, waiting_places
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.lock_case import accused_lock
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_SELF_SUPPLIED,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+    LONGEST_SINGLE_HOLD,
+    MOSTLY,
+)
+from contention_lab.diagnosis.wording import lock_and_origin, names, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.diagnosis.awaited import Awaited
+    from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.lock_case import LockCase
+
+KIND: Final = "capacity-limit"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each semaphore and each stock of resources it is true of.
+
+    It is true of a semaphore if all of these are:
+
+    - the threads or tasks that use it wait for a permit for a tenth of their time or more;
+    - two or more permits are out at a time: with one it is a lock, and its holder is to blame;
+    - no single holder has them: of three users or more, none has permits for half of the time
+      that they are out.
+
+    And it is true of things that lie in a queue, and are put back there by those who take them
+    (connections, licences), if threads wait for one for a tenth of their time and those who put
+    them back wait for them, too.
+
+    Severity is the share of their time that users wait, but not more than the machine has left to
+    give. What every user does with a permit is the culprit: with more permits more would do it.
+    """
+    for case in file.cases:
+        if "Semaphore" in case.lock.type and (found := _of_semaphore(file, case)) is not None:
+            yield found
+    for one in file.awaited:
+        if one.case.purpose is Purpose.ITEM and (found := _of_stock(file, one)) is not None:
+            yield found
+
+
+def _of_semaphore(file: CaseFile, case: LockCase) -> Finding | None:
+    if case.total("wait_s") < LEAST_WAIT_S or case.wait_share < LEAST_WAIT_SHARE:
+        return None
+    out = permits(file.trace, [row.lock.id for row in case.rows])
+    if out.most < 2 or (len(out.holders) > 2 and out.largest_share >= LONGEST_SINGLE_HOLD):
+        return None
+    severity = min(case.wait_share, case.idle_share, LARGEST_SEVERITY)
+    working_s = case.user_wall_s - case.total("wait_s")
+    # Little's law: how many are out at a time if nobody waits for one.
+    needed = case.users * out.held_s / working_s if working_s > 0 else float(case.users)
+    lock = lock_and_origin(case.lock)
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"All {out.most} permits of {lock} are out, and {case.users} users spend "
+            f"{percent(case.wait_share)} of their time waiting for one in "
+            f"{names(case.victims, most=2)}; nobody has one for long, the limit is too low: "
+            f"about {number(max(1.0, needed))} would be out if nobody waited."
+        ),
+        lock=case.lock,
+        victims=case.victims,
+        culprits=case.culprits,
+        evidence=case.evidence()
+        | {
+            "permits": out.most,
+            "needed_permits": needed,
+            "holders": len(out.holders),
+            "largest_holder_share": out.largest_share,
+        },
+        remedies=_remedies(severity),
+    )
+
+
+def _of_stock(file: CaseFile, awaited: Awaited) -> Finding | None:
+    case, wall_s = awaited.case, file.program.wall_s
+    if (
+        case.wait_ns < LEAST_WAIT_S * 1e9
+        or awaited.wait_share < LEAST_WAIT_SHARE
+        or case.woken_share < MOSTLY
+        or case.self_supplied_share < LEAST_SELF_SUPPLIED
+        or not wall_s
+    ):
+        return None
+    severity = min(awaited.wait_share, LARGEST_SEVERITY)
+    lock = accused_lock(case.lock, len(case.locks))
+    victims = waiting_places(file.trace, case)
+    users = len({*case.waiters, *case.wakers})
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"{users} threads share what lies in {lock_and_origin(lock)}, and "
+            f"{percent(awaited.wait_share)} of their time is spent waiting in "
+            f"{names(victims, most=2)} until another one puts something back: there is too little "
+            "of it."
+        ),
+        lock=lock,
+        victims=victims,
+        culprits=places(file.trace, awaited.stacks, case.wait_ns / 1e9),
+        evidence=awaited.evidence()
+        | {"users": users, "self_supplied_share": case.self_supplied_share},
+        remedies=_remedies(severity),
+    )
+
+
+def _remedies(severity: float) -> tuple[Remedy, ...]:
+    high = 1.0 / (1.0 - severity)
+    return (
+        Remedy(
+            "raise",
+            "Raise the limit, if what it protects can take more at a time.",
+            None,
+            1.0,
+            high,
+        ),
+        Remedy(
+            "shorten",
+            "Give back earlier: what is done with a permit but does not need it comes after.",
+            None,
+            1.0,
+            high,
+        ),
+    )

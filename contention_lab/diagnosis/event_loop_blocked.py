@@ -1,0 +1,107 @@
+"""Finding `event-loop-blocked`: one callback keeps the event loop while others are ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.analysis.loop_steps import LoopSteps, loop_steps
+from contention_lab.analysis.sums import summed
+from contention_lab.diagnosis.coordination_parties import places
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_BLOCKED_SHARE,
+    LEAST_WAIT_S,
+    LONG_STEP_S,
+    MOSTLY,
+)
+from contention_lab.diagnosis.wording import duration, names, number, percent, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contention_lab.diagnosis.case_file import CaseFile
+
+KIND: Final = "event-loop-blocked"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each event loop it is true of.
+
+    It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
+    longer each keep the loop while others are ready: callbacks that were so before, or timers that
+    became due. What is long and delays nobody is left out. The culprit is the code that was seen
+    in these steps, or, where no sample was taken in them, where their tasks stood afterwards.
+
+    Severity is that share of the run.
+    """
+    for thread in np.unique(file.trace.steps["thread"]).tolist():
+        found = _of(file, loop_steps(file.trace, thread))
+        if found is not None:
+            yield found
+
+
+def busy_share(file: CaseFile) -> float:
+    """Return the share of the run that a loop's thread is on the CPU, or in long steps."""
+    threads = file.trace.threads.values()
+    native = {thread.native_id for thread in threads if thread.is_task}
+    hosts = [time for time in file.times if time.thread.native_id in native]
+    hosts = [time for time in hosts if not time.thread.is_task]
+    running_s = max((time.cpu_s for time in hosts), default=0.0)
+    blocked_s = max(
+        (loop_steps(file.trace, time.thread.id).windows.total_ns / 1e9 for time in hosts),
+        default=0.0,
+    )
+    wall_s = file.program.wall_s
+    return max(running_s, blocked_s) / wall_s if wall_s else 0.0
+
+
+def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
+    wall_s = file.program.wall_s
+    long = steps.where((steps.length_ns >= LONG_STEP_S * 1e9) & (steps.ready > 0))
+    blocked_s = long.windows.total_ns / 1e9
+    if not wall_s or blocked_s < LEAST_WAIT_S or blocked_s < LEAST_BLOCKED_SHARE * wall_s:
+        return None
+    share = blocked_s / wall_s
+    severity = min(share, LARGEST_SEVERITY)
+    trace, windows = file.trace, long.windows
+    seen = file.activity.stacks((long.thread,), windows, waiting=True)
+    culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
+    victims = places(trace, summed(long.victim_stack, long.length_ns), blocked_s)
+    doing = file.activity.doing((long.thread,), windows)
+    usual_s = float(np.median(long.length_ns)) / 1e9
+    runs = "computes" if doing.running >= MOSTLY else "blocks"
+    where = place(culprits[0].site) if culprits else "a callback"
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"{where} {runs} in the event loop, {duration(usual_s)} at a time, for "
+            f"{percent(share)} of the run, while {number(float(np.mean(long.ready)))} others are "
+            f"ready to go on{f' ({names(victims, most=2)})' if victims else ''}: do it in a thread "
+            "(`asyncio.to_thread`), or await something that does not block."
+        ),
+        lock=None,
+        victims=victims,
+        culprits=culprits,
+        evidence={
+            "blocked_s": blocked_s,
+            "steps": len(long.start_ns),
+            "usual_step_s": usual_s,
+            "longest_step_s": float(long.length_ns.max(initial=0)) / 1e9,
+            "average_ready": float(np.mean(long.ready)),
+            "running_share": doing.running,
+        },
+        remedies=(
+            Remedy(
+                "to-thread",
+                f"Call {names(culprits, most=1)} by way of `await asyncio.to_thread(...)`, or of a "
+                "process pool if it is Python that computes.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+        ),
+    )

@@ -1,0 +1,45 @@
+"""Which way items go: do waiters wait for an item, or for room?
+
+A queue's methods say. Of a buffer that the program has made of conditions nothing does but its
+course: a consumer is still at work when the last producer has ended, since it has its last item to
+work on, and a producer ends first.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from contention_lab.analysis.coordination import Purpose
+
+if TYPE_CHECKING:
+    from contention_lab.diagnosis.awaited import Awaited
+
+
+class Flow(Enum):
+    """What waiters wait for."""
+
+    FOR_ITEM = "an item"
+    FOR_ROOM = "room"
+    UNKNOWN = "not known"
+
+
+def flow(awaited: Awaited) -> Flow:
+    """Tell what the waiters of a case wait for.
+
+    Of a condition it is room if those who end the waits outlive the waiters, an item if the waiters
+    outlive them; where neither has ended it is not known.
+    """
+    case, trace = awaited.case, awaited.trace
+    if case.purpose in (Purpose.ITEM, Purpose.TASK):
+        return Flow.FOR_ITEM
+    if case.purpose is Purpose.ROOM:
+        return Flow.FOR_ROOM
+    if not awaited.wakers or case.self_supplied_share > 0:
+        return Flow.UNKNOWN
+    never = trace.duration_ns + 1
+    waiters = max(trace.thread(one).end_ns or never for one in case.waiters)
+    wakers = max(trace.thread(one).end_ns or never for one in awaited.wakers)
+    if waiters == wakers:
+        return Flow.UNKNOWN
+    return Flow.FOR_ROOM if wakers > waiters else Flow.FOR_ITEM

@@ -1,0 +1,153 @@
+"""Finding `pool-self-starvation`: workers wait for tasks that need a worker of the same pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.sums import summed
+from contention_lab.analysis.windows import Windows
+from contention_lab.diagnosis.coordination_parties import places
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_STARVED_WORKERS,
+    LEAST_WAIT_SHARE,
+)
+from contention_lab.diagnosis.wording import names, percent
+from contention_lab.trace import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from contention_lab.analysis.coordination import CoordinationCase
+    from contention_lab.analysis.pools import Pool
+    from contention_lab.diagnosis.case_file import CaseFile
+
+KIND: Final = "pool-self-starvation"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each pool it is true of.
+
+    It is true if, for a tenth of the run or more, nearly all workers of the pool wait for results
+    of the pool itself, while tasks that its own workers have submitted wait for a worker. Results
+    are those of futures it has made, or, where several are waited for at once, those that its
+    workers wait for in `concurrent.futures`. Waits that a timeout ended, or that nobody has ended,
+    count. If all workers wait for futures of the pool until the end, nothing needs to be seen of
+    the tasks: they have not begun.
+
+    Severity is the share of the run for which that was so. No lock is at fault.
+    """
+    return (found for pool in file.pools if (found := _of(file, pool)) is not None)
+
+
+def _of(file: CaseFile, pool: Pool) -> Finding | None:
+    wall_s = file.program.wall_s
+    own = [
+        (case, np.isin(case.thread, pool.workers))
+        for case in file.coordination
+        if case.purpose is Purpose.RESULT and _may_be_own(case, pool)
+    ]
+    own = [(case, mine) for case, mine in own if mine.any()]
+    if not own or not wall_s:
+        return None
+    start, end, thread, stack = (
+        np.concatenate([getattr(case, name)[mine] for case, mine in own])
+        for name in ("start_ns", "end_ns", "thread", "stack")
+    )
+    starved = _most_waiting(start, end, thread, len(pool.workers))
+    if not _hangs(pool, own):
+        starved = starved.without(starved.without(_queued_by_workers(file, pool)))
+    share = starved.total_ns / 1e9 / wall_s
+    if share < LEAST_WAIT_SHARE:
+        return None
+    severity = min(share, LARGEST_SEVERITY)
+    covered = starved.covered_ns(start, end)
+    waited_s = float(covered.sum()) / 1e9
+    victims = places(file.trace, summed(stack, covered), waited_s)
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"The {len(pool.workers)} workers of a pool wait in {names(victims, most=2)} for "
+            f"results of the same pool, and the tasks they wait for wait for a worker: for "
+            f"{percent(share)} of the run hardly any worker is left to run them."
+        ),
+        lock=None,
+        victims=victims,
+        culprits=victims,
+        evidence={
+            "workers": len(pool.workers),
+            "starved_s": starved.total_ns / 1e9,
+            "wait_s": float((end - start).sum()) / 1e9,
+            "queued_tasks": len(pool.queued_start_ns),
+        },
+        remedies=(
+            Remedy(
+                "second-pool",
+                "Run the tasks that others wait for in a pool of their own.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+            Remedy(
+                "do-not-block",
+                "Let no task wait for another: return the futures, or continue in a callback.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+        ),
+    )
+
+
+def _may_be_own(case: CoordinationCase, pool: Pool) -> bool:
+    """Tell whether a case may be about results of a pool: its own entry, or several futures."""
+    return pool.results in case.locks or not case.lock.type.startswith("concurrent.")
+
+
+def _hangs(pool: Pool, own: Sequence[tuple[CoordinationCase, npt.NDArray[np.bool_]]]) -> bool:
+    """Tell whether all workers still wait at the end, for futures of the pool for certain."""
+    hanging = {
+        thread
+        for case, mine in own
+        if pool.results in case.locks
+        for thread in case.thread[mine & (case.outcome == Outcome.OPEN)].tolist()
+    }
+    return hanging == {*pool.workers}
+
+
+def _most_waiting(
+    start: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    thread: npt.NDArray[np.int64],
+    workers: int,
+) -> Windows:
+    """Return when nearly all workers waited."""
+    spans = [Windows.union(start[thread == one], end[thread == one]) for one in np.unique(thread)]
+    times = np.concatenate([np.concatenate([one.start_ns, one.end_ns]) for one in spans])
+    step = np.concatenate([np.repeat([1, -1], len(one.start_ns)) for one in spans])
+    order = np.lexsort((step, times))
+    times, waiting = times[order], np.cumsum(step[order])
+    most = waiting >= max(1.0, LEAST_STARVED_WORKERS * workers)
+    until = np.append(times[1:], times[-1:])
+    return Windows.union(times[most], until[most])
+
+
+def _queued_by_workers(file: CaseFile, pool: Pool) -> Windows:
+    """Return when tasks that workers had submitted waited for a worker."""
+    inside = {
+        stack
+        for stack in np.unique(pool.queued_stack).tolist()
+        if any(
+            frame.function.endswith("_WorkItem.run") or frame.function == "_worker"
+            for frame in file.trace.stack(stack)
+        )
+    }
+    mine = np.isin(pool.queued_stack, list(inside))
+    return Windows.union(pool.queued_start_ns[mine], pool.queued_end_ns[mine])

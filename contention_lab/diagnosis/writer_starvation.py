@@ -1,0 +1,189 @@
+"""Finding `writer-starvation`: readers come and go in turn, and the writer never gets in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.lightswitch import Switched, switched
+from contention_lab.analysis.overtaking import Visits, visits
+from contention_lab.analysis.windows import Windows
+from contention_lab.diagnosis.coordination_parties import places, waiting_places
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.lock_case import accused_lock
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_COVERED,
+    LEAST_ENTRIES,
+    LEAST_READERS,
+    LEAST_STARVED_SHARE,
+    LEAST_WAIT_S,
+)
+from contention_lab.diagnosis.wording import (
+    duration,
+    lock_and_origin,
+    name,
+    names,
+    percent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from contention_lab.diagnosis.awaited import Awaited
+    from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import AccusedLock, Party
+    from contention_lab.trace import Frame
+
+KIND: Final = "writer-starvation"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each lock it is true of.
+
+    It is true of a condition if all of these are:
+
+    - a thread waits on it for a fifth of the run or more;
+    - meanwhile, two or more other threads take its lock at two lines in turn, and so come in and
+      go out; there is hardly a moment when none of them is inside;
+    - they come in many times more often than a wait succeeds: they overtake who waits.
+
+    And of a lock that the first to come in takes and the last to go out releases (a light switch):
+    if a thread waits as long for it while it is held from thread to thread, and the others take
+    the lock that they always take it under several times.
+
+    The readers are the culprits: what they do inside. Severity is the share of the run that a
+    writer waits.
+    """
+    for one in file.awaited:
+        if one.case.purpose is Purpose.CONDITION and (found := _of_condition(file, one)):
+            yield found
+    for case in file.cases:
+        locks = frozenset(row.lock.id for row in case.rows)
+        for switch in switched(file.trace, locks):
+            if (found := _of_switch(file, case.lock, case.victims, switch)) is not None:
+                yield found
+
+
+def _of_condition(file: CaseFile, awaited: Awaited) -> Finding | None:
+    case, wall_s = awaited.case, file.program.wall_s
+    waited_s = case.windows.total_ns / 1e9
+    if waited_s < max(LEAST_WAIT_S, LEAST_STARVED_SHARE * wall_s):
+        return None
+    seen = visits(file.trace, case)
+    if seen is None or not _is_starved(seen):
+        return None
+    readers = {*seen.thread.tolist()}
+    inside = Windows.union(seen.start_ns, seen.end_ns)
+    doing = file.activity.stacks(readers, inside) or _entry_stack(file, seen)
+    return _finding(
+        file,
+        accused_lock(case.lock, len(case.locks)),
+        waiting_places(file.trace, case),
+        places(file.trace, doing, waited_s),
+        waited_s,
+        len(readers),
+        seen.entered,
+        seen.satisfied,
+        file.trace.frames.get(seen.entry),
+        awaited.evidence() | {"covered_share": seen.covered_share},
+    )
+
+
+def _is_starved(seen: Visits) -> bool:
+    readers = len({*seen.thread.tolist()})
+    return (
+        readers >= LEAST_READERS
+        and seen.covered_share >= LEAST_COVERED
+        and seen.entered >= LEAST_ENTRIES * readers
+        and seen.entered >= LEAST_ENTRIES * readers * seen.satisfied
+    )
+
+
+def _of_switch(
+    file: CaseFile, lock: AccusedLock, victims: tuple[Party, ...], switch: Switched
+) -> Finding | None:
+    waited_s = switch.waited.total_ns / 1e9
+    if (
+        waited_s < max(LEAST_WAIT_S, LEAST_STARVED_SHARE * file.program.wall_s)
+        or len(switch.readers) < LEAST_READERS
+        or switch.covered_share < LEAST_COVERED
+        or switch.passages < 2 * LEAST_ENTRIES * len(switch.readers) * max(1, switch.holds)
+    ):
+        return None
+    doing = file.activity.stacks(switch.readers, switch.waited) or switch.holder_stacks
+    return _finding(
+        file,
+        lock,
+        victims,
+        places(file.trace, doing, waited_s),
+        waited_s,
+        len(switch.readers),
+        switch.passages // 2,
+        switch.satisfied,
+        file.trace.frames.get(switch.entry),
+        {"covered_share": switch.covered_share, "holds": switch.holds},
+    )
+
+
+def _finding(
+    file: CaseFile,
+    lock: AccusedLock,
+    victims: tuple[Party, ...],
+    culprits: tuple[Party, ...],
+    waited_s: float,
+    readers: int,
+    entered: int,
+    satisfied: int,
+    entry: Frame | None,
+    evidence: Mapping[str, float | int | None],
+) -> Finding:
+    share = waited_s / file.program.wall_s if file.program.wall_s else 0.0
+    severity = min(share, LARGEST_SEVERITY)
+    comes_in = f"`{name(entry)}`" if entry is not None else "code of theirs"
+    got_in = {0: "never gets in", 1: "gets in once"}.get(satisfied, f"gets in {satisfied} times")
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"A writer waits in {names(victims, most=1)} for {duration(waited_s)} "
+            f"({percent(share)} of the run) and {got_in}, while {readers} readers pass "
+            f"{comes_in} {entered} times under {lock_and_origin(lock)}, and one of them is always "
+            "inside: let new readers wait while a writer does."
+        ),
+        lock=lock,
+        victims=victims,
+        culprits=culprits,
+        evidence={
+            "waited_s": waited_s,
+            "readers": readers,
+            "entries": entered,
+            "successful_waits": satisfied,
+            **evidence,
+        },
+        remedies=(
+            Remedy(
+                "writers-first",
+                f"Let {comes_in} wait while a writer waits, so that readers leave and the writer "
+                "gets its turn.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+            Remedy(
+                "snapshot",
+                "Let readers use an immutable copy that the writer replaces: then neither waits.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+        ),
+    )
+
+
+def _entry_stack(file: CaseFile, seen: Visits) -> dict[int, float]:
+    """Return a stack at the line where readers come in, if one was recorded."""
+    for stack, frames in file.trace.stacks.items():
+        if frames and frames[0] == seen.entry:
+            return {stack: 1.0}
+    return {}

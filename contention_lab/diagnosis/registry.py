@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from contention_lab.diagnosis import (
     async_lock_across_await,
     backpressure,
+    busy_polling,
     capacity_limit,
     event_loop_blocked,
     gil_bound,
@@ -48,6 +49,7 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     async_lock_across_await.find,
     capacity_limit.find,
     thundering_herd.find,
+    busy_polling.find,
     gil_masked_lock.find,
     slow_holder_elsewhere.find,
     held_across_io.find,

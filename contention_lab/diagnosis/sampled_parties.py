@@ -81,3 +81,18 @@ def seen_at(
         site: Frame | None = user_frame(heaviest)
         found.append(Party(site, heaviest, share * total_s, share))
     return tuple(found)
+
+
+def waited_at(trace: Trace, waits: Records) -> tuple[Party, ...]:
+    """Return the places of waits, by their time, the most first."""
+    length = np.maximum(0, waits["end_ns"].astype(np.int64) - waits["start_ns"].astype(np.int64))
+    ids, which = np.unique(waits["stack"], return_inverse=True)
+    sums = np.bincount(which, weights=length, minlength=len(ids)) / 1e9
+    whole_s = float(sums.sum())
+    order = np.argsort(-sums, kind="stable")[:PARTIES].tolist()
+    found = []
+    for at in order:
+        stack = trace.stack(int(ids[at]))
+        share = float(sums[at]) / whole_s if whole_s else 1.0 / len(order)
+        found.append(Party(user_frame(stack), stack, float(sums[at]), share))
+    return tuple(found)

@@ -216,3 +216,24 @@ LEAST_NATIVE_CPU: Final = 0.33
 
 LEAST_LOOKS: Final = 3
 """Looks at the process that must have found too many: one may be a burst."""
+
+LEAST_LOOKS_IN_VAIN: Final = 100
+"""Looks in vain, of each thread where they cost CPU time, from which it is polling: few programs
+retry anything that often by design."""
+
+LONGEST_POLL_S: Final = 0.005
+"""Timeout up to which a wait is a look; longer ones cost less CPU time than is worth a word."""
+
+MOST_FOUND: Final = 0.2
+"""Share of a thread's waits that may be successful, if it is called polling."""
+
+LEAST_POLL_RATIO: Final = 20.0
+"""How many times as often as all others a thread must take a queue's lock. A get and a put are one
+each; some calls take it twice."""
+
+LEAST_POLL_OF_CPU: Final = 0.2
+"""Share of the process's CPU time that threads must burn by looking."""
+
+MOST_HELD_OF_TRIES: Final = 0.5
+"""Share of the time between failed tries for which the lock may be held: with more, it is the holds
+that are waited for."""

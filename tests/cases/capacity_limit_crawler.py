@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-FIX = "--fix" in sys.argv  # forty
+FIX = "--fix" in sys.argv  # all of them
 SCALE = float(os.environ.get("CASE_SCALE", "1"))
 
 
@@ -22,7 +22,7 @@ class Crawler:
 
 
 async def main():
-    crawler = Crawler(40 if FIX else 2)
+    crawler = Crawler(60 if FIX else 2)
     begun = time.perf_counter()
     await asyncio.gather(*(crawler.download(f"page {n}") for n in range(60)))
     wall = time.perf_counter() - begun

@@ -25,17 +25,17 @@ def use_blas_threads(count):
     return False
 
 
-def solve(seed):
-    random = np.random.default_rng(seed)
-    matrix = random.standard_normal((150, 150))
+def solve(matrix):
     return float(np.linalg.solve(matrix, matrix @ matrix).sum())  # VICTIM
 
 
 def main():
     found = use_blas_threads(1 if FIX else 5)
+    random = np.random.default_rng(5)
+    matrices = random.standard_normal((int(2 * SCALE) or 1, 150, 150))
     begun, burnt = time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(2) as pool:
-        sums = list(pool.map(solve, range(int(2 * SCALE) or 1)))
+        sums = list(pool.map(solve, matrices))
     wall, cpu = time.perf_counter() - begun, time.process_time() - burnt
     row = {"fix": FIX, "found": found, "wall": round(wall, 3), "cpu": round(cpu, 3)}
     print(json.dumps({**row, "sums": len(sums)}))

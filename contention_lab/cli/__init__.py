@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-COMMANDS: "Final" = ("record", "run", "list", "report", "diagnose", "top", "fit", "doctor")
+COMMANDS: "Final" = (
+    "record",
+    "run",
+    "list",
+    "report",
+    "diagnose",
+    "top",
+    "fit",
+    "simulate",
+    "doctor",
+)
 
 INTERRUPTED: "Final" = 130
 

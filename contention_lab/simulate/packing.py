@@ -93,9 +93,9 @@ LOCKS: Final = np.dtype(
         ("wake_extra_ns", "<f8"),
     ]
 )
-"""A lock's policy. `wakes_at_once`: how many woken waiters may be on their way to a lock that is not
-handed over. `costs` is the place in COSTS of its hand-off costs, the n-th of which (from 0,
-the last for all beyond) is that with n waiters that spin on a core."""
+"""A lock's policy. `wakes_at_once`: how many woken waiters may be on their way to a lock that is
+not handed over. `costs` is the place in COSTS of its hand-off costs, the n-th of which (from 0, the
+last for all beyond) is that with n waiters that spin on a core."""
 
 MACHINE: Final = np.dtype(
     [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ class MeanValues:
     queue: float
 
 
-def mean_values(threads: int, think_ns: float, demand_ns: float) -> MeanValues:
+def mean_values(
+    threads: int, think_ns: float, demand_ns: float, shares: Sequence[float] = (1.0,)
+) -> MeanValues:
     """Return the means with a constant mean demand.
 
     Parameters
@@ -48,14 +50,21 @@ def mean_values(threads: int, think_ns: float, demand_ns: float) -> MeanValues:
     think_ns
         Mean time between two operations, in ns.
     demand_ns
-        Mean time an operation owns the lock, in ns.
+        Mean time an operation owns its lock, in ns.
+    shares
+        Share of the operations that each of several locks gets; one lock by default. Utilisation
+        and queue are those of the first.
     """
-    queue = rate = response = 0.0
+    queues = [0.0] * len(shares)
+    rate = response = 0.0
     for count in range(1, threads + 1):
-        response = demand_ns * (1.0 + queue)
+        stays = [
+            share * demand_ns * (1.0 + queue) for share, queue in zip(shares, queues, strict=True)
+        ]
+        response = sum(stays)
         rate = count / (think_ns + response)
-        queue = rate * response
-    return MeanValues(rate * 1e9, response, rate * demand_ns, queue)
+        queues = [rate * stay for stay in stays]
+    return MeanValues(rate * 1e9, response, rate * demand_ns * shares[0], queues[0])
 
 
 def state_dependent(threads: int, think_ns: float, demand_ns: Callable[[int], float]) -> MeanValues:

@@ -18,6 +18,12 @@ def locks(sharing: Sharing) -> int:
     return sharing.shards
 
 
+def shares(sharing: Sharing, threads: int) -> list[float]:
+    """Return the share of all acquires that each object gets, did its threads share it evenly."""
+    used = min(sharing.shards, threads)
+    return [1.0 / used] * used
+
+
 def section(use: Use, body: Step) -> list[Step]:
     """Acquire the lock of the thread's object."""
     place = use.first + use.thread % use.sharing.shards
@@ -31,5 +37,6 @@ POLICY: Final = Policy(
     defaults=LockCosts(handoff_ns=((1.0, 100.0),)),
     section=section,
     locks=locks,
+    shares=shares,
     priced_as="parking",
 )

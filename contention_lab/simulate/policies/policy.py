@@ -9,7 +9,7 @@ from contention_lab.simulate.lock_policy import LockCosts, LockPolicy
 from contention_lab.simulate.program import Step, acquire, release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,16 @@ def one_lock(_sharing: Sharing) -> int:
     return 1
 
 
+def whole_share(_sharing: Sharing, _threads: int) -> list[float]:
+    """Return the shares of a policy with one lock."""
+    return [1.0]
+
+
+def all_exclusive(_sharing: Sharing) -> float:
+    """Return the share of exclusive sections of a lock that nobody shares."""
+    return 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A kind of lock.
@@ -85,6 +95,10 @@ class Policy:
         The steps of a critical section.
     locks
         How many locks there are.
+    shares
+        Share of all acquires that each of them gets, the most used first, with so many threads.
+    exclusive_share
+        Share of critical sections that only one thread can be in.
     has_server
         The work is done by a thread of the policy's own.
     tells_readers
@@ -99,6 +113,8 @@ class Policy:
     defaults: LockCosts = field(default_factory=LockCosts)
     section: Callable[[Use, Step], list[Step]] = one_section
     locks: Callable[[Sharing], int] = one_lock
+    shares: Callable[[Sharing, int], Sequence[float]] = whole_share
+    exclusive_share: Callable[[Sharing], float] = all_exclusive
     has_server: bool = False
     tells_readers: bool = False
     priced_as: str = ""

@@ -19,6 +19,13 @@ def locks(sharing: Sharing) -> int:
     return sharing.shards
 
 
+def shares(sharing: Sharing, _threads: int) -> list[float]:
+    """Return the share of all acquires that each part gets."""
+    first = 1.0 / sharing.shards if sharing.first_share is None else sharing.first_share
+    others = sharing.shards - 1
+    return [first, *[(1.0 - first) / others] * others] if others else [1.0]
+
+
 def section(use: Use, body: Step) -> list[Step]:
     """Acquire the lock of a part."""
     sharing = use.sharing
@@ -36,5 +43,6 @@ POLICY: Final = Policy(
     defaults=LockCosts(handoff_ns=((1.0, 100.0),)),
     section=section,
     locks=locks,
+    shares=shares,
     priced_as="parking",
 )

@@ -31,6 +31,7 @@ from contention_lab.diagnosis import (
     spin_collapse,
     starved_by_producer,
     thundering_herd,
+    unfair_lock,
     writer_starvation,
 )
 
@@ -50,6 +51,7 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     capacity_limit.find,
     thundering_herd.find,
     busy_polling.find,
+    unfair_lock.find,
     gil_masked_lock.find,
     slow_holder_elsewhere.find,
     held_across_io.find,

@@ -50,7 +50,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     With a CPU for every spinner none is said: then spinning wastes energy, but it is the holds
     that threads wait for. Nor is it if the trace does not say how many cores there are.
 
-    Severity is the share of the wall time by which holds lasted longer than usual.
+    Severity is the share of the wall time by which holds lasted longer than usual. Of loops of
+    failed tries, the culprits are the victims: the code under the lock is no slower than it should.
     """
     return (finding for case in file.cases if (finding := of_lock(case)))
 
@@ -73,7 +74,7 @@ def of_lock(case: LockCase) -> Finding | None:
         summary=summary(case),
         lock=case.lock,
         victims=case.victims,
-        culprits=case.culprits,
+        culprits=case.victims if tries(case) else case.culprits,
         evidence=evidence,
         remedies=(_block(share) if tries(case) else _park(share),),
     )

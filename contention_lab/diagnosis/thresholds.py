@@ -237,3 +237,21 @@ LEAST_POLL_OF_CPU: Final = 0.2
 MOST_HELD_OF_TRIES: Final = 0.5
 """Share of the time between failed tries for which the lock may be held: with more, it is the holds
 that are waited for."""
+
+LEAST_RETAKES: Final = 20
+"""How often a lock must have gone back to the thread that released it, past waiting ones, before
+that is a habit."""
+
+LEAST_RETAKE_SHARE: Final = 0.5
+"""Share of the hand-overs that go back to the same thread in an unfair lock. Any lock that lets a
+running thread take it before a sleeping one wakes has some."""
+
+LEAST_IN_ROW: Final = 5.0
+"""How many retakes there are in a row, as most of them have it."""
+
+LEAST_OWNER_SHARE: Final = 0.8
+"""Share of the retakes by one thread, for it to be the one that keeps the lock."""
+
+MOST_FAIRNESS: Final = 0.5
+"""Jain's index (stretched to 0..1) up to which threads get a lock unequally often: with two, one
+gets it six times as often as the other."""

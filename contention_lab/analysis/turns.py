@@ -1,0 +1,113 @@
+"""Who gets a lock next: whether its threads take turns, or one takes it again and again.
+
+A hold is a retake if the same thread had the hold before it and others who had been waiting then
+were still waiting. Only holds with waiters are recorded at level `profile`, so a retake needs a
+wait that spans the gap between the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contention_lab.analysis.intervals import hold_spans, lock_waits
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from contention_lab.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How the threads of one lock, or of several made alike, took turns.
+
+    Attributes
+    ----------
+    hand_overs
+        Holds that followed another while somebody was waiting all through.
+    retakes
+        Of these: by the same thread.
+    retaken_in_row
+        Of each hand-over that is a retake: how many such are in its row, on average.
+    fairness
+        Jain's index of how often each thread acquired, from 1 (all alike) to 0 (one thread only),
+        of the threads that waited and the one that acquired most.
+    owner
+        Thread with the most retakes, 0 for none.
+    owner_share
+        Its share of the retakes.
+    """
+
+    hand_overs: int
+    retakes: int
+    retaken_in_row: float
+    fairness: float
+    owner: int
+    owner_share: float
+
+    @property
+    def retake_share(self) -> float:
+        """Share of hand-overs that went back to whoever had the lock."""
+        return self.retakes / self.hand_overs if self.hand_overs else 0.0
+
+
+def turns(trace: Trace, locks: Collection[int]) -> Turns:
+    """Return how threads took turns at some locks."""
+    ids = np.array(sorted(locks), dtype=np.int64)
+    holds, waits = hold_spans(trace), lock_waits(trace)
+    holds = holds.where(np.isin(holds.lock, ids))
+    waits = waits.where(np.isin(waits.lock, ids) & (waits.length_ns > 0))
+    order = np.lexsort((holds.start_ns, holds.lock))
+    holds = holds.where(order)
+    same_lock = holds.lock[1:] == holds.lock[:-1]
+    before, after = holds.end_ns[:-1], holds.start_ns[1:]
+    begun = _count_before(waits.lock, waits.start_ns, holds.lock[1:], before)
+    ended = _count_before(waits.lock, waits.end_ns, holds.lock[1:], after)
+    spanned = same_lock & (begun > ended)
+    again = spanned & (holds.thread[1:] == holds.thread[:-1])
+    owners, counts = np.unique(holds.thread[1:][again], return_counts=True)
+    rows = np.flatnonzero(np.diff(np.concatenate([[False], again, [False]]).astype(np.int8)))
+    lengths = rows[1::2] - rows[::2]
+    retakes = int(np.count_nonzero(again))
+    return Turns(
+        hand_overs=int(np.count_nonzero(spanned)),
+        retakes=retakes,
+        retaken_in_row=float((lengths**2).sum() / retakes) if retakes else 0.0,
+        fairness=_fairness(trace, ids, np.unique(waits.thread)),
+        owner=int(owners[np.argmax(counts)]) if retakes else 0,
+        owner_share=float(counts.max() / retakes) if retakes else 0.0,
+    )
+
+
+def _count_before(
+    lock: np.ndarray, time: np.ndarray, of_lock: np.ndarray, moment: np.ndarray
+) -> np.ndarray:
+    """Return how many times of the same lock are not after each moment."""
+    order = np.lexsort((time, lock))
+    lock, time = lock[order], time[order]
+    found = np.zeros(len(moment), dtype=np.int64)
+    for one in np.unique(of_lock).tolist():
+        first, last = np.searchsorted(lock, [one, one + 1]).tolist()
+        mine = of_lock == one
+        found[mine] = np.searchsorted(time[first:last], moment[mine], side="right")
+    return found
+
+
+def _fairness(trace: Trace, locks: np.ndarray, waiters: np.ndarray) -> float:
+    """Return Jain's index of acquires, stretched so that one thread alone gives 0."""
+    counters = trace.counters[np.isin(trace.counters["lock"], locks)]
+    threads, which = np.unique(counters["thread"], return_inverse=True)
+    acquires = np.bincount(which, weights=counters["acquires"], minlength=len(threads))
+    if not len(threads):
+        return 1.0
+    chosen = np.isin(threads, waiters)
+    chosen[int(np.argmax(acquires))] = True
+    acquires = acquires[chosen]
+    count, square = len(acquires), float((acquires**2).sum())
+    if count < 2 or not square:
+        return 1.0
+    index = float(acquires.sum()) ** 2 / (count * square)
+    return (index - 1.0 / count) / (1.0 - 1.0 / count)

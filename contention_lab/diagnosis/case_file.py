@@ -13,6 +13,7 @@ import numpy as np
 
 from contention_lab.analysis import lock_table, thread_time
 from contention_lab.analysis.activity import Activity
+from contention_lab.analysis.chains import chain
 from contention_lab.analysis.charges import charges
 from contention_lab.analysis.coordination import CoordinationCase, coordination
 from contention_lab.analysis.critical_path import CriticalPath, critical_path
@@ -22,6 +23,7 @@ from contention_lab.analysis.lock_order import Inversion, inversions
 from contention_lab.analysis.pools import Pool, pools
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.awaited import Awaited
+from contention_lab.diagnosis.chain_root import Root, root_of
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
 from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES
@@ -161,7 +163,12 @@ class CaseFile:
             holds=self._parties.hold_times(number),
             held=self._held(number),
             library_share=self._parties.library_share(number),
+            root=self._root(rows, recorded_ns / 1e9),
         )
+
+    def _root(self, rows: Sequence[LockRow], waited_s: float) -> Root | None:
+        steps = chain(self.trace, [row.lock.id for row in rows])
+        return root_of(self.trace, steps, waited_s, self.locks) if steps else None
 
     def _users(self, ids: npt.NDArray[np.int64], waits: Spans) -> set[int]:
         counters = self.trace.counters

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis import LockRow
     from contention_lab.analysis.holding import HeldTime
+    from contention_lab.diagnosis.chain_root import Root
     from contention_lab.diagnosis.finding import Party
     from contention_lab.trace import Frame, Lock
 
@@ -103,6 +104,8 @@ class LockCase:
         What holders did while others waited for them, each second as often as threads waited.
     library_share
         Share of the blame of holds that ended in a library's code: it took the lock for its caller.
+    root
+        What its holders themselves waited for, if that is most of it.
     """
 
     program: Program
@@ -119,6 +122,7 @@ class LockCase:
     holds: Mapping[Frame | None, HoldTimes]
     held: HeldTime
     library_share: float
+    root: Root | None = None
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""
@@ -203,6 +207,7 @@ class LockCase:
                 0.0, self.total("wait_s") * (1.0 - self.blamed_share - self.gil_share)
             ),
             "average_waiters": self.waiters,
+            **({"passed_on_share": self.root.share} if self.root else {}),
             "longest_wait_s": max((row.wait_max_s for row in self.rows), default=0.0),
             "longest_hold_s": max((row.hold_max_s for row in self.rows), default=0.0),
         }

@@ -68,11 +68,12 @@ def summary(case: LockCase) -> str:
     culprit = case.culprits[0]
     held = case.holds.get(culprit.code)
     each = f", {duration(held.usual_s)} at a time" if held else ""
+    root = case.root.clause() if case.root else ""
     return (
         f"{_when(case)}{waiting_threads(case)} wait in {names(case.victims, most=2)} "
         f"while {place(culprit.code)} holds {lock}{each}: "
         f"{share} of their time is spent waiting for it, "
-        f"{percent(culprit.share)} of that for this code."
+        f"{percent(culprit.share)} of that for this code{root}."
     )
 
 

@@ -161,7 +161,7 @@ def summary(case: LockCase, path: SlowPath) -> str:
         f"{lock_and_origin(case.lock)} although they hold it only briefly: {place(culprit.code)} "
         f"takes it in {percent(path.acquire_share)} of the acquires, but holds it "
         f"{duration(path.hold_s)} at a time{executing}, and causes {percent(path.blamed_share)} "
-        "of the waiting."
+        f"of the waiting{case.root.clause() if case.root else ''}."
     )
 
 

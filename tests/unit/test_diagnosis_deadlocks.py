@@ -256,3 +256,31 @@ def test_orders_of_a_library_alone_are_not_told() -> None:
         stack = program.builder.add_stack(inside)
         program.builder.add_order(thread, taken, {held: 0}, stack=stack)
     assert program.diagnosis().verdict == "healthy"
+
+
+def test_a_holder_that_waits_for_another_lock_is_told_with_the_root() -> None:
+    program = Program()
+    builder = program.builder
+    outer, inner = program.registry, program.handler
+    slow, middle = program.place("slow", 21), program.place("middle", 31)
+    for start in range(0, 900, 100):
+        builder.add_hold(inner, program.two, start * MS, (start + 80) * MS, site=slow, waiters=1)
+        builder.add_hold(outer, program.one, start * MS, (start + 90) * MS, site=middle, waiters=1)
+        for lock, thread, end, line in (
+            (inner, program.one, 80, 32),
+            (outer, program.main, 90, 41),
+        ):
+            builder.add_wait(
+                lock,
+                thread,
+                (start + 5) * MS,
+                (start + end) * MS,
+                stack=program.stack(("middle" if lock == inner else "victim", line)),
+            )
+    findings = program.diagnosis().findings
+    (finding,) = (one for one in findings if "passed_on_share" in one.evidence)
+    assert finding.lock is not None
+    assert finding.lock.site is not None
+    assert finding.lock.site.line == 1
+    assert "held by `slow` (work.py:21)" in finding.summary
+    assert finding.evidence["passed_on_share"] == pytest.approx(75 / 85)

@@ -61,6 +61,15 @@ def describe(level: str) -> "dict[str, Any]":
     }
 
 
+_WAITING = ("sqlite3",)
+"""Modules whose native code waits for locks of its own."""
+
+
+def waiting_modules() -> "list[str]":
+    """Those modules that the program has imported whose native code waits for its own locks."""
+    return [name for name in _WAITING if name in sys.modules]
+
+
 def _gil_source() -> str:
     """Where the trace has the GIL from: every event, samples, or nowhere."""
     if not gil_enabled():

@@ -13,7 +13,7 @@ import sys
 from contention_lab.capture import children, patches, process
 from contention_lab.capture.existing import exchange_existing, restore
 from contention_lab.capture.kept_factories import kept_factories
-from contention_lab.capture.metadata import describe, encode
+from contention_lab.capture.metadata import describe, encode, waiting_modules
 from contention_lab.capture.trace_file import child_path, open_trace, remove
 from contention_lab.capture.undo import Undo
 from contention_lab.capture.unrecorded import take_notes
@@ -241,6 +241,7 @@ class Session:
     def _end_core(self) -> None:
         global _active
         self._is_ending = True
+        _core.add_meta(encode({"modules": waiting_modules()}))
         if self.subprocesses and not self.is_child:
             self.unrecorded = take_notes(self.family)
             if self.unrecorded:

@@ -255,3 +255,6 @@ LEAST_OWNER_SHARE: Final = 0.8
 MOST_FAIRNESS: Final = 0.5
 """Jain's index (stretched to 0..1) up to which threads get a lock unequally often: with two, one
 gets it six times as often as the other."""
+
+LEAST_EXTERNAL_SAMPLES: Final = 5
+"""Times threads must have been seen waiting for a lock that is not Python's."""

@@ -10,6 +10,7 @@
 #include "ring_probe.h"
 #include "task_wait.h"
 #include "thread_permits.h"
+#include "simple_queue.h"
 #include "loop_step.h"
 #include "exchange.h"
 #include "front.h"
@@ -225,6 +226,7 @@ static PyMethodDef core_methods[] = {
     CL_PERMIT_METHODS,
     CL_TASK_METHODS,
     CL_THREAD_PERMITS_METHODS,
+    CL_SIMPLE_QUEUE_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
     {"wait_permit", cl_wait_permit, METH_VARARGS,
@@ -286,7 +288,7 @@ core_exec(PyObject *module)
         return -1;
     }
     if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0 || cl_beside_ready(module) < 0
-        || cl_thread_permits_ready() < 0 || cl_loop_step_ready() < 0) {
+        || cl_thread_permits_ready() < 0 || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0) {
         return -1;
     }
     cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);

@@ -17,6 +17,7 @@ typedef struct {
 } cl_task;
 
 static PyTypeObject *cl_task_type; /* kept */
+static PyObject *cl_name_get_coro, *cl_name_cr_await; /* kept */
 
 /* What tasks.py has found in asyncio; all kept. NULL: asyncio has not been used yet. */
 static struct {
@@ -85,7 +86,7 @@ cl_running_loop(void)
 static PyObject *
 cl_task_adopting(PyObject *task)
 {
-    PyObject *coroutine = PyObject_CallMethod(task, "get_coro", NULL);
+    PyObject *coroutine = PyObject_CallMethodNoArgs(task, cl_name_get_coro);
     PyObject *key = coroutine == NULL ? NULL : PyLong_FromVoidPtr(coroutine);
     PyObject *other = key == NULL ? NULL : PyDict_GetItemWithError(cl_asyncio.adopted, key);
     int failed = PyErr_Occurred() != NULL;
@@ -134,22 +135,18 @@ cl_task_current(cl_task **record)
 static uint32_t
 cl_task_stack(cl_thread *thread, cl_task *self)
 {
-    static PyObject *awaits;
-    if (awaits == NULL) {
-        awaits = PyUnicode_InternFromString("cr_await");
-    }
-    int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE && awaits != NULL;
+    int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE;
     PyObject *task = detailed ? cl_beside_thing(&self->beside) : NULL;
     if (task == NULL) {
         return 0;
     }
     cl_position places[CL_MAX_DEPTH]; /* outermost first; borrowed from the coroutines */
     int depth = 0;
-    PyObject *first = PyObject_CallMethod(task, "get_coro", NULL);
+    PyObject *first = PyObject_CallMethodNoArgs(task, cl_name_get_coro);
     PyObject *coroutine = Py_XNewRef(first);
     while (coroutine != NULL && depth < CL_MAX_DEPTH && cl_coroutine_position(coroutine, &places[depth])) {
         depth++;
-        Py_SETREF(coroutine, PyObject_GetAttr(coroutine, awaits));
+        Py_SETREF(coroutine, PyObject_GetAttr(coroutine, cl_name_cr_await));
     }
     PyErr_Clear();
     cl_stack_builder builder;
@@ -220,6 +217,14 @@ cl_task_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     Py_CLEAR(((cl_task *)object)->coordination);
     cl_beside_dealloc(object);
+}
+
+static int
+cl_tasks_ready(void)
+{
+    cl_name_get_coro = PyUnicode_InternFromString("get_coro");
+    cl_name_cr_await = PyUnicode_InternFromString("cr_await");
+    return cl_name_get_coro == NULL || cl_name_cr_await == NULL ? -1 : 0;
 }
 
 static PyMemberDef cl_task_members[] = {

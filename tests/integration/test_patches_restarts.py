@@ -9,7 +9,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from recorded_facts import Facts, ms
+
 import contention_lab as cl
+from contention_lab.trace.schema import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,3 +93,39 @@ def test_recordings_come_and_go_under_a_running_program(tmp_path: Path) -> None:
         thread.join(60)
         assert not thread.is_alive()
     assert not failures
+
+
+class Line(queue.SimpleQueue[int]):
+    """A subclass from before any recording."""
+
+
+def test_simple_queues_of_any_age_are_recorded_and_their_type_is_what_it_was(
+    tmp_path: Path,
+) -> None:
+    kind, before, inherited = queue.SimpleQueue, queue.SimpleQueue[int](), Line()
+    methods = kind.put, kind.get, kind.__new__
+    path = tmp_path / "run.clt"
+    with cl.record(path):
+        assert queue.SimpleQueue is kind
+        made = queue.SimpleQueue[int]()
+        for line in (before, inherited, made):
+            assert isinstance(line, kind)
+            thread = threading.Timer(0.02, line.put, [1])
+            thread.start()
+            assert line.get() == 1
+            thread.join()
+        with pytest.raises(queue.Empty):
+            made.get(timeout=0.01)
+        with pytest.raises(ValueError, match="non-negative"):
+            made.get(timeout=-1)
+        made.put(item=2)
+        assert made.get(block=True, timeout=1) == 2
+    assert (kind.put, kind.get, kind.__new__) == methods
+    facts = Facts(path)
+    woken = facts.coordination("queue.SimpleQueue")
+    assert [Outcome(wait["outcome"]) for wait in woken] == [
+        *[Outcome.ACQUIRED] * 3,
+        Outcome.TIMED_OUT,
+    ]
+    assert all(wait["holder"] and ms(wait) >= 5 for wait in woken[:3])
+    assert len({int(wait["lock"]) for wait in woken}) == 3

@@ -1,7 +1,7 @@
 """`asyncio.Lock`, with the task as holder and waiter."""
 
 from contention_lab.capture.patches import tasks
-from contention_lab.capture.patches.task_permits import TaskPermits, blocked, gives, took
+from contention_lab.capture.patches.task_permits import TaskPermits, blocks, gives, is_of, took
 from contention_lab.capture.patches.wrapping import wrap
 
 TYPE_CHECKING = False
@@ -42,12 +42,27 @@ def _made(original: "Callable[..., None]") -> "Callable[..., None]":
 def _acquired(
     original: "Callable[..., Coroutine[Any, Any, bool]]",
 ) -> "Callable[..., Coroutine[Any, Any, bool]]":
+    is_asyncios = is_of("asyncio.locks", original)
+
     async def acquire(self: "Any") -> bool:
         if self._locked or (self._waiters and not all(w.cancelled() for w in self._waiters)):
-            return await blocked(LockPermits, self, original)
-        taken = await original(self)
+            wait = blocks(LockPermits, self)
+            try:
+                taken = await original(self)
+            except BaseException as error:
+                if wait is not None:
+                    wait.failed(error)
+                raise
+            if wait is not None:
+                wait.ended()
+            return taken
+        if not is_asyncios:
+            taken = await original(self)
+            took(LockPermits, self)
+            return taken
         took(LockPermits, self)
-        return taken
+        self._locked = True
+        return True
 
     return acquire
 

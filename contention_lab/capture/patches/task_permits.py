@@ -1,7 +1,8 @@
 """Permits that asyncio tasks take, and tasks that wait for them.
 
-What is common to locks and semaphores of asyncio. An acquire that need not wait and a release call
-into the core once (`native/task_wait.h`), and are otherwise the program's own.
+What is common to locks and semaphores of asyncio. A release, and an acquire that need not wait,
+call into the core once (`native/task_wait.h`). Such an acquire is a line in asyncio, and done here
+in the same way: one coroutine inside another would cost more than it does.
 """
 
 from contention_lab.capture.patches.permits import Permits
@@ -9,10 +10,10 @@ from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from typing import Any, Self
 
-took, gives = _core.task_took, _core.task_gives
+took, gives, blocks = _core.task_took, _core.task_gives, _core.task_blocks
 
 
 class TaskPermits(Permits):
@@ -26,17 +27,6 @@ class TaskPermits(Permits):
         return cls(thing, late=True)  # type: ignore[call-arg]
 
 
-async def blocked(
-    cls: type[TaskPermits], thing: "Any", original: "Callable[[Any], Coroutine[Any, Any, bool]]"
-) -> bool:
-    """Acquire a permit that is not to be had at once: record the wait."""
-    wait = _core.task_blocks(cls, thing)
-    if wait is None:
-        return await original(thing)
-    try:
-        taken = await original(thing)
-    except BaseException as error:
-        wait.failed(error)
-        raise
-    wait.ended()
-    return taken
+def is_of(module: str, function: "Callable[..., Any]") -> bool:
+    """Return whether a function is the module's own, and not what somebody has put in its place."""
+    return getattr(function, "__globals__", {}).get("__name__") == module

@@ -1,10 +1,11 @@
 """`asyncio.Queue`: waiting for an item or for room.
 
-A `get` or `put` that waits is one event.
+A `get` or `put` that waits is one event. What need not wait is done here as asyncio does it.
 """
 
 from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.signals import Signal
+from contention_lab.capture.patches.task_permits import is_of
 from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
@@ -45,8 +46,12 @@ def _made(original: "Callable[..., None]") -> "Callable[..., None]":
 def _timed_get(
     original: "Callable[..., Coroutine[Any, Any, Any]]",
 ) -> "Callable[..., Coroutine[Any, Any, Any]]":
+    is_asyncios = is_of("asyncio.queues", original)
+
     async def get(self: "Any") -> "Any":
-        if not self.empty() or not _core.active():
+        if not self.empty():
+            return self.get_nowait() if is_asyncios else await original(self)
+        if not _core.active():
             return await original(self)
         signal = QueueSignal.of(self)
         began = _core.task_wait(signal.source, len(self._getters), signal.awaited(self._getters))
@@ -64,7 +69,12 @@ def _timed_get(
 def _timed_put(
     original: "Callable[..., Coroutine[Any, Any, None]]",
 ) -> "Callable[..., Coroutine[Any, Any, None]]":
+    is_asyncios = is_of("asyncio.queues", original)
+
     async def put(self: "Any", item: "Any") -> None:
+        if is_asyncios and not self.full():
+            self.put_nowait(item)
+            return None
         if not self.full() or not _core.active():
             return await original(self, item)
         signal = QueueSignal.of(self)

@@ -1,7 +1,7 @@
 """`asyncio.Semaphore` and `BoundedSemaphore`: each permit is a hold of the task that took it."""
 
 from contention_lab.capture.patches import tasks
-from contention_lab.capture.patches.task_permits import TaskPermits, blocked, gives, took
+from contention_lab.capture.patches.task_permits import TaskPermits, blocks, gives, is_of, took
 from contention_lab.capture.patches.wrapping import wrap
 
 TYPE_CHECKING = False
@@ -46,12 +46,27 @@ def _made(original: "Callable[..., None]") -> "Callable[..., None]":
 def _acquired(
     original: "Callable[..., Coroutine[Any, Any, bool]]",
 ) -> "Callable[..., Coroutine[Any, Any, bool]]":
+    is_asyncios = is_of("asyncio.locks", original)
+
     async def acquire(self: "Any") -> bool:
-        if self._value <= 0 or (self._waiters and not all(w.cancelled() for w in self._waiters)):
-            return await blocked(TaskSemaphorePermits, self, original)
-        taken = await original(self)
+        if self.locked():
+            wait = blocks(TaskSemaphorePermits, self)
+            try:
+                taken = await original(self)
+            except BaseException as error:
+                if wait is not None:
+                    wait.failed(error)
+                raise
+            if wait is not None:
+                wait.ended()
+            return taken
+        if not is_asyncios:
+            taken = await original(self)
+            took(TaskSemaphorePermits, self)
+            return taken
         took(TaskSemaphorePermits, self)
-        return taken
+        self._value -= 1
+        return True
 
     return acquire
 

@@ -13,6 +13,8 @@
 
 #include "held.h"
 
+static CL_TLS uint8_t cl_gil_called; /* this thread has called what may block, since it gave up the GIL */
+
 #define CL_BLOCKED_NS 20000u    /* shorter calls are left out */
 #define CL_UNSEEN_NS 50000u     /* of waiting for the GIL and of holds: then the next one gets a stack */
 
@@ -33,6 +35,7 @@ cl_held_innermost(const cl_thread *thread)
 static uint64_t
 cl_blocking_begin(uint32_t call)
 {
+    cl_gil_called = 1;
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     cl_thread *thread = epoch == 0 ? NULL : cl_thread_here(epoch);
     if (thread == NULL || cl_held_count(thread) == 0 || cl_session.level < CL_LEVEL_PROFILE

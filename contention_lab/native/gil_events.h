@@ -12,10 +12,15 @@
 
 #include "absence.h"
 
+#define CL_AT_ONCE_NS 50000u /* CPU time from giving the GIL up to asking for it again, if that is all one does */
+
 /* What one thread knows of its present attempt. */
 typedef struct {
     uint64_t wait_start; /* 0: does not wait */
+    uint64_t arrived;  /* it found the mutex taken: 0 not */
     uint64_t taken_at;
+    uint64_t passing, passed; /* it waited for somebody else to take what it had given up */
+    uint64_t forced_at, forced_cpu; /* it was asked to give it up and did: when, and at what CPU time */
     uint64_t switches; /* when its present sleep began */
     uint32_t epoch, holder, waiters;
     uint8_t asked;     /* it has asked the holder to give it up */
@@ -36,6 +41,39 @@ static struct {
 } cl_gil;
 
 static void
+cl_gil_arrived(void)
+{
+    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+        cl_gil_mine.arrived = cl_now();
+    }
+}
+
+/* Who gives the GIL up when others have asked for it has to see that one of them takes it. */
+static void
+cl_gil_passed_on(int over)
+{
+    cl_gil_attempt *mine = &cl_gil_mine;
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    mine->epoch = epoch;
+    *(over ? &mine->passed : &mine->passing) = epoch == 0 ? 0 : cl_now();
+}
+
+/* When this thread's attempt began, of which we hear now. Who was made to give the GIL up, and has done
+ * nothing since, has been wanting it all the time. */
+static uint64_t
+cl_gil_attempt_start(cl_gil_attempt *mine)
+{
+    uint64_t now = cl_now();
+    uint64_t start = mine->arrived != 0 && mine->arrived < now ? mine->arrived : now;
+    if (mine->forced_at != 0 && !cl_gil_called && cl_thread_cpu_ns() < mine->forced_cpu + CL_AT_ONCE_NS) {
+        start = mine->forced_at;
+        mine->passing = 0;
+    }
+    mine->arrived = mine->forced_at = 0;
+    return start | 1u;
+}
+
+static void
 cl_gil_wait(void)
 {
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
@@ -43,8 +81,11 @@ cl_gil_wait(void)
         return;
     }
     cl_gil_attempt *mine = &cl_gil_mine;
-    if (mine->wait_start == 0 || mine->epoch != epoch) {
-        mine->wait_start = cl_now() | 1u;
+    if (mine->epoch != epoch) {
+        mine->wait_start = mine->passing = 0;
+    }
+    if (mine->wait_start == 0) {
+        mine->wait_start = cl_gil_attempt_start(mine);
         mine->epoch = epoch;
         mine->holder = atomic_load_explicit(&cl_gil.holder, memory_order_relaxed);
         mine->waiters = cl_gil.waiters++;
@@ -75,13 +116,13 @@ cl_gil_taken(void)
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     cl_gil_attempt *mine = &cl_gil_mine;
     if (epoch == 0) {
-        mine->wait_start = 0;
+        mine->wait_start = mine->passing = 0;
         return;
     }
     uint64_t now = cl_now() | 1u;
     cl_thread *thread = cl_thread_here(epoch);
-    if (mine->wait_start != 0 && mine->epoch != epoch) {
-        mine->wait_start = 0;
+    if (mine->epoch != epoch) {
+        mine->wait_start = mine->passing = 0;
     }
     if (mine->wait_start != 0) {
         cl_gil.waiters -= cl_gil.waiters > 0;
@@ -91,19 +132,35 @@ cl_gil_taken(void)
     cl_gil.asked = 0;
     atomic_store_explicit(&cl_gil.holder, thread == NULL ? 0 : thread->id, memory_order_relaxed);
     atomic_store_explicit(&cl_gil.since, now, memory_order_relaxed);
+    if (mine->wait_start == 0 && mine->forced_at != 0) {
+        uint64_t start = cl_gil_attempt_start(mine);
+        mine->wait_start = start < now ? start : 0; /* it is free again already */
+        mine->waiters = mine->holder = mine->asked = 0;
+    }
     mine->taken_at = now;
+    mine->arrived = mine->forced_at = 0;
     mine->settling = 1;
 }
 
 static void
-cl_gil_record_wait(cl_thread *thread, uint32_t stack, uint32_t flags)
+cl_gil_record_wait(cl_thread *thread, uint64_t start, uint64_t end, uint32_t stack, uint32_t flags)
 {
     cl_gil_attempt *mine = &cl_gil_mine;
     cl_gil_wait_record wait = {
-        .start_ns = mine->wait_start, .end_ns = mine->taken_at, .thread = thread->id, .stack = stack,
+        .start_ns = start, .end_ns = end < start ? start : end, .thread = thread->id, .stack = stack,
         .holder = mine->holder, .waiters = mine->waiters, .lock = cl_held_innermost(thread),
         .flags = flags | (mine->asked ? CL_GIL_ASKED : 0u)};
     cl_thread_record(thread, CL_GIL_WAITS, &wait, sizeof wait);
+}
+
+/* Its length; `start` is 0 for none. */
+static uint64_t
+cl_gil_count_wait(cl_thread *thread, uint64_t start, uint64_t end)
+{
+    uint64_t length = start != 0 && end > start ? end - start : 0;
+    cl_add(&thread->gil_total[CL_G_WAITS], start != 0);
+    cl_add(&thread->gil_total[CL_G_WAIT_NS], length);
+    return length;
 }
 
 static __attribute__((noinline)) void
@@ -113,20 +170,16 @@ cl_gil_settle(uint32_t epoch)
     cl_thread *thread = cl_thread_here(epoch);
     thread = thread != NULL ? thread : cl_thread_make_bare(epoch);
     if (thread == NULL) {
-        mine->wait_start = 0;
+        mine->wait_start = mine->passing = 0;
         return;
     }
     atomic_store_explicit(&cl_gil.holder, thread->id, memory_order_relaxed);
-    uint64_t waited = 0;
-    if (mine->wait_start != 0) {
-        waited = mine->taken_at > mine->wait_start ? mine->taken_at - mine->wait_start : 0;
-        atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
-        cl_add(&thread->gil_total[CL_G_WAITS], 1);
-        cl_add(&thread->gil_total[CL_G_WAIT_NS], waited);
-    }
+    uint64_t waited = cl_gil_count_wait(thread, mine->wait_start, mine->taken_at)
+                      + cl_gil_count_wait(thread, mine->passing, mine->passed);
+    atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
     struct cl_absence *absence = &thread->absence;
     if (cl_session.level >= CL_LEVEL_PROFILE
-        && (mine->wait_start != 0 || absence->has_hold || absence->calls != 0)) {
+        && (mine->wait_start != 0 || mine->passing != 0 || absence->has_hold || absence->calls != 0)) {
         uint64_t before = cl_now();
         int locked;
         const void *self;
@@ -144,12 +197,15 @@ cl_gil_settle(uint32_t epoch)
         }
         absence->hold.flags |= flags;
         cl_absence_end(thread, stack, 0);
+        if (mine->passing != 0) {
+            cl_gil_record_wait(thread, mine->passing, mine->passed, stack, flags | CL_GIL_PASSING);
+        }
         if (mine->wait_start != 0) {
-            cl_gil_record_wait(thread, stack, flags);
+            cl_gil_record_wait(thread, mine->wait_start, mine->taken_at, stack, flags);
         }
         cl_add(&thread->self_ns, cl_now() - before);
     }
-    mine->wait_start = 0;
+    mine->wait_start = mine->passing = 0;
 }
 
 static void
@@ -162,7 +218,7 @@ cl_gil_settled(void)
     mine->settling = 0;
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (epoch == 0 || mine->is_recorders) {
-        mine->wait_start = 0;
+        mine->wait_start = mine->passing = 0;
         return;
     }
     int error = errno;
@@ -188,6 +244,11 @@ cl_gil_end_hold(cl_thread *thread)
             .start_ns = since, .end_ns = now, .thread = thread->id, .waiters = cl_gil.waiters,
             .flags = cl_gil.asked ? CL_GIL_ASKED : 0u};
         thread->absence.has_hold = 1;
+    }
+    if (cl_gil.asked) {
+        cl_gil_mine.forced_at = now;
+        cl_gil_mine.forced_cpu = cl_thread_cpu_ns();
+        cl_gil_called = atomic_load_explicit(&thread->waiting, memory_order_relaxed) != 0;
     }
 }
 

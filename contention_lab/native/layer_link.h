@@ -14,7 +14,7 @@
 #  include <dlfcn.h>
 
 static cl_layer_table cl_layer_functions = {
-    .version = CL_LAYER_VERSION, .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
+    .version = CL_LAYER_VERSION, .gil_arrived = cl_gil_arrived, .gil_passed_on = cl_gil_passed_on, .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
     .gil_taken = cl_gil_taken, .gil_dropped = cl_gil_dropped, .gil_settled = cl_gil_settled,
     .world_begin = cl_blocking_begin, .world_end = cl_blocking_end};
 

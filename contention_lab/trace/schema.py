@@ -164,6 +164,7 @@ class GilEventFlag(IntEnum):
     ASKED = 1  # the waiter asked the holder to give it up; the holder was asked to
     OPEN = 2  # still waiting when the recording stopped
     NO_FRAMES = 4  # the thread was not running Python code
+    PASSING = 8  # a wait: it had given the GIL up, and waited until another thread took it
 
 
 class HoldFlag(IntEnum):

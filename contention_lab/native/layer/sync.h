@@ -13,6 +13,14 @@
 CL_PUBLIC int
 pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+    const cl_layer_table *table = cl_attached();
+    if (__builtin_expect(table != NULL && table->gil_mutex == mutex, 0)
+        && CL_REAL(pthread_mutex_trylock) != NULL) {
+        if (cl_real.pthread_mutex_trylock(mutex) == 0) {
+            return 0;
+        }
+        table->gil_arrived();
+    }
     return CL_REAL(pthread_mutex_lock) == NULL ? __pthread_mutex_lock(mutex)
                                                : cl_real.pthread_mutex_lock(mutex);
 }
@@ -32,7 +40,16 @@ pthread_mutex_unlock(pthread_mutex_t *mutex)
 CL_PUBLIC int
 pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    return CL_REAL(pthread_cond_wait) == NULL ? ENOSYS : cl_real.pthread_cond_wait(cond, mutex);
+    const cl_layer_table *table = cl_attached();
+    int is_gil = table != NULL && table->gil_switched == cond;
+    if (is_gil) {
+        table->gil_passed_on(0);
+    }
+    int result = CL_REAL(pthread_cond_wait) == NULL ? ENOSYS : cl_real.pthread_cond_wait(cond, mutex);
+    if (is_gil) {
+        table->gil_passed_on(1);
+    }
+    return result;
 }
 
 CL_PUBLIC int

@@ -17,14 +17,16 @@
 
 typedef struct {
     uint32_t version;
-    /* The parts of the interpreter's lock, by address, NULL where there is none. The first five functions
+    /* The parts of the interpreter's lock, by address, NULL where there is none. The functions
      * are called with its mutex held, but for gil_settled(): that is called by the thread that has just
      * taken the GIL, when it has let go of the mutex. */
     const void *gil_cond, *gil_mutex, *gil_switched;
+    void (*gil_arrived)(void);       /* has found even its mutex taken (and so calls without it) */
     void (*gil_wait)(void);          /* is about to wait for it */
     void (*gil_woke)(int timed_out); /* is back from that, with it or without */
     void (*gil_taken)(void);
     void (*gil_dropped)(void);
+    void (*gil_passed_on)(int over); /* waits until somebody has taken it; with another mutex */
     void (*gil_settled)(void);
     /* A call that may block begins: 0 if that is of no interest, else what to give to world_end(). */
     uint64_t (*world_begin)(uint32_t call);

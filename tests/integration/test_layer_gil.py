@@ -1,0 +1,202 @@
+"""Waits for the GIL and holds of it, against programs whose truth is arithmetic."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from layer_programs import Run, functions, length_ns, needs_layer, run_recorded
+
+from contention_lab.analysis.gil_waits import gil_waits
+from contention_lab.capture.metadata import gil_enabled
+from contention_lab.trace.schema import GilEventFlag
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [needs_layer, pytest.mark.skipif(not gil_enabled(), reason="there is no GIL")]
+
+COMPUTE = """
+import threading, time
+
+def compute(turns):
+    total = 0
+    for i in range(turns):
+        total += i * i % 7
+    return total
+
+def in_threads(count, work):
+    workers = [threading.Thread(target=work, name=f"worker {i}") for i in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+"""
+
+
+def run(folder: Path, program: str, *options: str) -> Run:
+    done = run_recorded(folder, COMPUTE + program, options=options)
+    assert done.status == 0, done.err
+    return done
+
+
+def test_a_computing_thread_has_the_gil_or_waits_for_it(tmp_path: Path) -> None:
+    table = gil_waits(run(tmp_path, "in_threads(3, lambda: compute(2_000_000))").trace)
+
+    assert table is not None
+    workers = [row for row in table.threads if row.thread.name.startswith("worker")]
+    assert len(workers) == 3
+    for row in workers:
+        assert row.wait_s + row.held_s == pytest.approx(row.wall_s, rel=0.03, abs=0.005)
+        assert row.share > 0.1
+
+
+def test_threads_that_compute_are_made_to_give_the_gil_up(tmp_path: Path) -> None:
+    trace = run(tmp_path, "in_threads(3, lambda: compute(2_000_000))").trace
+
+    waits = [wait for wait in trace.gil_waits if "compute" in functions(trace, wait["stack"])]
+    holds = [hold for hold in trace.gil_holds if "compute" in functions(trace, hold["stack"])]
+    asked = int(GilEventFlag.ASKED)
+
+    assert len(waits) > 20
+    assert len(holds) > 20
+    assert sum(length_ns(wait) for wait in waits) > sum(map(length_ns, trace.gil_waits)) / 2
+    assert sum(int(hold["flags"]) & asked for hold in holds) > 0.8 * len(holds)
+    assert {int(wait["holder"]) for wait in waits} <= {*trace.threads, 0}
+
+
+def test_holds_of_the_gil_do_not_overlap(tmp_path: Path) -> None:
+    trace = run(tmp_path, "in_threads(4, lambda: [compute(2_000) for _ in range(600)])").trace
+
+    holds = sorted((int(hold["start_ns"]), int(hold["end_ns"])) for hold in trace.gil_holds)
+
+    assert len(holds) > 10
+    for (_, end), (start, _) in pairwise(holds):
+        assert end <= start
+    assert int(trace.gil_totals["held_ns"].sum()) <= trace.duration_ns
+
+
+def test_a_thread_that_sleeps_gives_the_gil_up_by_itself_and_does_not_wait(tmp_path: Path) -> None:
+    program = "in_threads(2, lambda: [time.sleep(0.002) for _ in range(50)])"
+
+    table = gil_waits(run(tmp_path, program).trace)
+
+    assert table is not None
+    for row in table.threads:
+        if row.thread.name.startswith("worker"):
+            assert row.holds >= 50
+            assert row.voluntary >= 45
+            assert row.wait_s < row.wall_s / 4
+            assert row.held_s < row.wall_s / 4
+
+
+def test_one_thread_alone_never_waits(tmp_path: Path) -> None:
+    table = gil_waits(run(tmp_path, "compute(300_000)").trace)
+
+    assert table is not None
+    assert table.wait_s == 0
+    [main] = table.threads
+    assert main.thread.is_main
+    assert main.held_s > 0
+
+
+def test_an_input_thread_waits_for_those_that_compute(tmp_path: Path) -> None:
+    program = """
+def read():
+    for _ in range(20):
+        time.sleep(0.001)
+
+computing = threading.Thread(target=compute, args=(6_000_000,), name="computing")
+reading = threading.Thread(target=read, name="reading")
+computing.start(); reading.start(); reading.join(); computing.join()
+"""
+    trace = run(tmp_path, program).trace
+    threads = {thread.name: thread.id for thread in trace.threads.values()}
+
+    waits = [wait for wait in trace.gil_waits if wait["thread"] == threads["reading"]]
+    behind = [wait for wait in waits if wait["holder"] == threads["computing"]]
+
+    assert len(behind) >= 10
+    assert "read" in functions(trace, behind[-1]["stack"])
+    # A switch interval of 5 ms each, more where the machine is busy.
+    assert sum(map(length_ns, behind)) > len(behind) * 3_000_000
+    blamed = [hold for hold in trace.gil_holds if hold["thread"] == threads["computing"]]
+    assert any("compute" in functions(trace, hold["stack"]) for hold in blamed)
+
+
+def test_a_wait_inside_a_critical_section_names_the_lock(tmp_path: Path) -> None:
+    program = """
+lock = threading.Lock()
+def work():
+    for _ in range(20):
+        with lock:
+            compute(100_000)
+other = threading.Thread(target=compute, args=(3_000_000,))
+other.start(); work(); other.join()
+"""
+    trace = run(tmp_path, program).trace
+    [lock] = [
+        lock.id
+        for lock in trace.locks.values()
+        if lock.type == "threading.Lock" and lock.site and lock.site.place == "program.py:17"
+    ]
+
+    inside = [wait for wait in trace.gil_waits if wait["lock"] == lock]
+
+    assert inside
+    assert any("work" in functions(trace, wait["stack"]) for wait in inside)
+    assert all(wait["lock"] in (0, lock) for wait in trace.gil_waits)
+
+
+def test_the_level_counters_has_the_sums_only(tmp_path: Path) -> None:
+    trace = run(tmp_path, "in_threads(3, lambda: compute(1_000_000))", "--level", "counters").trace
+
+    assert int(trace.gil_totals["wait_ns"].sum()) > 0
+    assert len(trace.gil_waits) == len(trace.gil_holds) == 0
+
+
+def test_a_trace_says_where_it_has_the_gil_from(tmp_path: Path) -> None:
+    with_layer = run(tmp_path, "compute(1)").trace.meta
+    without = run(tmp_path, "compute(1)", "--no-native-layer").trace.meta
+
+    assert (with_layer["native_layer"], with_layer["gil_source"]) == (True, "events")
+    assert (without["native_layer"], without["gil_source"]) == (False, "samples")
+
+
+def test_a_wait_still_open_at_the_end_is_there(tmp_path: Path) -> None:
+    program = """
+import os
+def spin():
+    while True:
+        pass
+for i in range(3):
+    threading.Thread(target=spin, daemon=True).start()
+time.sleep(0.1)
+"""
+    trace = run(tmp_path, program).trace
+
+    opened = [wait for wait in trace.gil_waits if wait["flags"] & int(GilEventFlag.OPEN)]
+
+    assert 1 <= len(opened) <= 3
+    assert all(wait["end_ns"] <= trace.duration_ns for wait in opened)
+
+
+def test_sixty_four_threads_lose_no_wait(tmp_path: Path) -> None:
+    program = """
+lock = threading.Lock()
+def work():
+    for _ in range(30):
+        compute(300)
+        with lock:
+            time.sleep(0.0001)
+in_threads(64, work)
+"""
+    done = run(tmp_path, program)
+    trace = done.trace
+
+    assert trace.status is not None
+    assert trace.status["dropped_waits"] == 0
+    assert len(trace.gil_waits) == int(trace.gil_totals["waits"].sum())
+    recorded = sum(length_ns(wait) for wait in trace.gil_waits)
+    assert recorded == pytest.approx(int(trace.gil_totals["wait_ns"].sum()), rel=0.001)

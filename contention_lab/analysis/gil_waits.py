@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contention_lab.analysis.sites import user_frame
-from contention_lab.trace.schema import GilEventFlag
+from contention_lab.trace.layer_schema import GilEventFlag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

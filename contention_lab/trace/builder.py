@@ -7,9 +7,8 @@ in the file.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from contention_lab.trace.records import joined_holds
 from contention_lab.trace.schema import (
     COUNTER,
     FIXED_RECORDS,
-    FRAME,
     GIL_SAMPLE,
     HOLD,
     LAYER_KINDS,
@@ -37,12 +35,20 @@ from contention_lab.trace.schema import (
     Outcome,
     WaitKind,
 )
+from contention_lab.trace.sections import (
+    Section,
+    code_records,
+    encoded,
+    fixed,
+    frame_records,
+    joined,
+    stack_records,
+    varying,
+)
 from contention_lab.trace.tables import (
-    CODE,
     LOCK,
     MAIN_THREAD,
     NOT_FROM_PYTHON,
-    STACK,
     TASK,
     THREAD,
 )
@@ -53,19 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from contention_lab.trace.records import Records
-
-TRUNCATED: Final = 1 << 31
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What one chunk holds."""
-
-    kind: ChunkKind
-    payload: bytes
-    count: int
-    record_bytes: int = 0
-    thread: int = 0
 
 
 class TraceBuilder:
@@ -157,7 +150,7 @@ class TraceBuilder:
     ) -> int:
         """Return the id of a new lock, made at the frame `site`, an inner part of `parent`."""
         number = len(self._locks) + 1
-        texts = [_encoded(lock_type), _encoded(name)]
+        texts = [encoded(lock_type), encoded(name)]
         head = LOCK.pack(number, site, parent, 0, *map(len, texts))
         self._locks.append(head + b"".join(texts))
         return number
@@ -178,7 +171,7 @@ class TraceBuilder:
         """Return the id of a new thread; `end_ns` 0 says that it runs to the end."""
         number = len(self._threads) + 1
         flags = MAIN_THREAD * is_main | NOT_FROM_PYTHON * (not from_python) | TASK * is_task
-        text = _encoded(name)
+        text = encoded(name)
         self._threads[number] = (
             THREAD.pack(
                 number,
@@ -345,30 +338,30 @@ class TraceBuilder:
     def _sections(self) -> Iterator[Section]:
         """Yield what the chunks hold, in the order of the file."""
         limit = self._chunk_bytes
-        waits, holds = _joined(self._waits, WAIT), _joined(self._holds, HOLD)
+        waits, holds = joined(self._waits, WAIT), joined(self._holds, HOLD)
         if self._meta:
             yield Section(ChunkKind.META, json.dumps(self._meta).encode(), 1)
-        yield from _varying(ChunkKind.CODES, _code_records(self._codes), limit)
-        yield from _fixed(ChunkKind.FRAMES, _frame_records(self._frames), limit)
-        yield from _varying(ChunkKind.STACKS, _stack_records(self._stacks), limit)
-        yield from _varying(ChunkKind.LOCKS, self._locks, limit)
-        yield from _varying(ChunkKind.THREADS, list(self._threads.values()), limit)
-        yield from _fixed(ChunkKind.WAITS, waits, limit)
-        yield from _fixed(ChunkKind.HOLDS, holds, limit)
+        yield from varying(ChunkKind.CODES, code_records(self._codes), limit)
+        yield from fixed(ChunkKind.FRAMES, frame_records(self._frames), limit)
+        yield from varying(ChunkKind.STACKS, stack_records(self._stacks), limit)
+        yield from varying(ChunkKind.LOCKS, self._locks, limit)
+        yield from varying(ChunkKind.THREADS, list(self._threads.values()), limit)
+        yield from fixed(ChunkKind.WAITS, waits, limit)
+        yield from fixed(ChunkKind.HOLDS, holds, limit)
         for thread, parts in sorted(self._short_holds.items()):
-            yield from _fixed(ChunkKind.SHORT_HOLDS, _joined(parts, SHORT_HOLD), limit, thread)
-        yield from _fixed(ChunkKind.GIL, _joined(self._gil, GIL_SAMPLE), limit)
-        yield from _fixed(ChunkKind.LOOP_STEPS, _joined(self._steps, LOOP_STEP), limit)
-        yield from _fixed(ChunkKind.ORDER, _joined(self._orders, ORDER), limit)
-        yield from _fixed(ChunkKind.STATES, _joined(self._states, STATE), limit)
-        yield from _fixed(ChunkKind.LOAD, _joined(self._load, LOAD), limit)
+            yield from fixed(ChunkKind.SHORT_HOLDS, joined(parts, SHORT_HOLD), limit, thread)
+        yield from fixed(ChunkKind.GIL, joined(self._gil, GIL_SAMPLE), limit)
+        yield from fixed(ChunkKind.LOOP_STEPS, joined(self._steps, LOOP_STEP), limit)
+        yield from fixed(ChunkKind.ORDER, joined(self._orders, ORDER), limit)
+        yield from fixed(ChunkKind.STATES, joined(self._states, STATE), limit)
+        yield from fixed(ChunkKind.LOAD, joined(self._load, LOAD), limit)
         for layer_kind, parts in self._layer.items():
-            records = _joined(parts, FIXED_RECORDS[layer_kind])
-            yield from _fixed(layer_kind, records, limit)
-        yield from _fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)
+            records = joined(parts, FIXED_RECORDS[layer_kind])
+            yield from fixed(layer_kind, records, limit)
+        yield from fixed(ChunkKind.COUNTERS, self._counter_records(waits, holds), limit)
         status = _record(STATUS, self._status_values(waits, holds))
         kind = ChunkKind.END if self._complete else ChunkKind.STATUS
-        yield from _fixed(kind, status, limit)
+        yield from fixed(kind, status, limit)
 
     def _all_holds(self, holds: Records) -> Records:
         """Return the holds with the short ones among them."""
@@ -381,7 +374,7 @@ class TraceBuilder:
             for record in totals(waits, self._all_holds(holds)):
                 pair = int(record["lock"]), int(record["thread"])
                 counters.setdefault(pair, np.array([record], dtype=COUNTER))
-        return _joined([counters[pair] for pair in sorted(counters)], COUNTER)
+        return joined([counters[pair] for pair in sorted(counters)], COUNTER)
 
     def _status_values(self, waits: Records, holds: Records) -> dict[str, int]:
         every = self._all_holds(holds)
@@ -390,61 +383,9 @@ class TraceBuilder:
         return {"time_ns": last, "waits": len(waits), "holds": len(every), **self._status}
 
 
-def _varying(kind: ChunkKind, records: list[bytes], limit: int) -> Iterator[Section]:
-    """Yield sections of records of their own lengths, of `limit` bytes or one record."""
-    batch: list[bytes] = []
-    size = 0
-    for record in records:
-        if batch and size + len(record) > limit:
-            yield Section(kind, b"".join(batch), len(batch))
-            batch, size = [], 0
-        batch.append(record)
-        size += len(record)
-    if batch:
-        yield Section(kind, b"".join(batch), len(batch))
-
-
-def _fixed(kind: ChunkKind, records: Records, limit: int, thread: int = 0) -> Iterator[Section]:
-    """Yield sections of records of one length, of `limit` bytes or one record."""
-    size = records.dtype.itemsize
-    step = max(1, limit // size)
-    for at in range(0, len(records), step):
-        part = records[at : at + step]
-        yield Section(kind, part.tobytes(), len(part), size, thread)
-
-
-def _code_records(codes: Mapping[tuple[str, str, int], int]) -> list[bytes]:
-    records = []
-    for (function, filename, first_line), number in codes.items():
-        texts = [_encoded(function), _encoded(filename)]
-        records.append(CODE.pack(number, first_line, *map(len, texts)) + b"".join(texts))
-    return records
-
-
-def _frame_records(frames: Mapping[tuple[int, int], int]) -> Records:
-    rows = [(number, code, line, 0) for (code, line), number in frames.items()]
-    return np.array(rows, dtype=FRAME)
-
-
-def _stack_records(stacks: Mapping[tuple[tuple[int, ...], bool], int]) -> list[bytes]:
-    return [
-        STACK.pack(number, len(frames) | TRUNCATED * truncated)
-        + np.array(frames, dtype="<u4").tobytes()
-        for (frames, truncated), number in stacks.items()
-    ]
-
-
 def _record(dtype: np.dtype[np.void], values: Mapping[str, int]) -> Records:
     """Return one record with the named fields; the rest is 0."""
     record = np.zeros(1, dtype=dtype)
     for name, value in values.items():
         record[name] = value
     return record
-
-
-def _joined(parts: list[Records], dtype: np.dtype[np.void]) -> Records:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from contention_lab.trace.layer_schema import GIL_TOTAL
 from contention_lab.trace.schema import (
     COUNTER,
     FIXED_RECORDS,
     GIL_SAMPLE,
-    GIL_TOTAL,
     HOLD,
     LOAD,
     LOOP_STEP,

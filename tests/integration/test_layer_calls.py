@@ -15,7 +15,7 @@ from layer_programs import (
     run_recorded,
 )
 
-from contention_lab.trace.schema import BlockingFlag, WorldCall
+from contention_lab.trace.layer_schema import BlockingFlag, WorldCall
 
 if TYPE_CHECKING:
     from pathlib import Path

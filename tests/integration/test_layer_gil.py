@@ -10,7 +10,7 @@ from layer_programs import Run, functions, length_ns, needs_layer, run_recorded
 
 from contention_lab.analysis.gil_waits import gil_waits
 from contention_lab.capture.metadata import gil_enabled
-from contention_lab.trace.schema import GilEventFlag
+from contention_lab.trace.layer_schema import GilEventFlag
 
 if TYPE_CHECKING:
     from pathlib import Path

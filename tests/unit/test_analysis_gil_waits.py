@@ -6,7 +6,7 @@ import pytest
 
 from contention_lab.analysis.gil_waits import GilWaits, gil_waits
 from contention_lab.trace import ChunkKind, TraceBuilder, parse
-from contention_lab.trace.schema import GilEventFlag
+from contention_lab.trace.layer_schema import GilEventFlag
 
 MS = 1_000_000
 

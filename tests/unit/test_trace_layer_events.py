@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contention_lab.trace import ChunkKind, TraceBuilder, parse
-from contention_lab.trace.schema import FIXED_RECORDS, LAYER_KINDS, BlockingFlag, WorldCall
+from contention_lab.trace.layer_schema import BlockingFlag, WorldCall
+from contention_lab.trace.schema import FIXED_RECORDS, LAYER_KINDS
 
 
 def test_a_trace_without_the_layer_has_no_such_events() -> None:

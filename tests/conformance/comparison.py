@@ -253,7 +253,10 @@ def _why_no_measure(without: Run) -> str:
         return f"{unfinished[0]} did not finish"
     if without.status not in (0, 1):
         return f"it ended with status {without.status}"
-    return "" if without.outcomes.keys() - {ENDING} else "no test ran"
+    ends = {outcome for test, (outcome, _) in without.outcomes.items() if test != ENDING}
+    if not ends:
+        return "no test ran"
+    return "every test failed" if ends <= {"failed", "error"} else ""
 
 
 def _explain(comparison: Comparison, test: str) -> None:

@@ -49,6 +49,7 @@ class Scripted:
         (["a=ok SETUP=ok", "a=ok SETUP=error"] * 3, False, [[], [], []]),
         (["status=5", "status=5"], False, [[]]),
         (["", ""], False, [[]]),
+        (["a=error b=failed", "a=error b=failed"], False, [[]]),
         (["a=did_not_finish status=-9", "a=did_not_finish status=-9"], False, [[]]),
     ],
 )

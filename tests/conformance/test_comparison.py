@@ -42,7 +42,7 @@ class Scripted:
         (["a=ok", "a=failed", *["a=ok", "a=ok"] * 3], True, [[], ["a"], ["a"], []]),
         (["a=ok", "a=failed", *["a=ok", "a=ok"] * 2, "a=ok", "a=failed"], False, None),
         (["a=ok", "a=failed", "a=failed", "a=failed", "a=ok", "a=failed"], True, None),
-        (["a=failed", "a=ok"] * 3, False, [[], ["a"], ["a"]]),
+        (["a=failed b=ok", "a=ok b=ok"] * 3, False, [[], ["a"], ["a"]]),
         (["a=ok b=ok", "a=did_not_finish status=-9"] * 3, False, None),
         (["a=ok", "a=ok status=-11"] * 3, False, [[], [], []]),
         (["a=ok", "a=ok status=-11", *["a=ok"] * 4], True, [[], [], []]),

@@ -30,7 +30,7 @@ class Rates:
             self._table = self.load()
 
     async def rate(self, name):
-        with self._lock:  # VICTIM
+        with self._lock:  # VICTIM CULPRIT
             return self._table[name]
 
 
@@ -43,7 +43,7 @@ def renewer(rates, stop):
 async def visitor(rates, end, delays):
     while time.monotonic() < end:
         due = time.monotonic() + 0.003
-        await asyncio.sleep(0.003)
+        await asyncio.sleep(0.003)  # VICTIM
         delays.append(time.monotonic() - due)
         await rates.rate("eur")
 

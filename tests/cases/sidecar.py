@@ -22,7 +22,7 @@ contention", "contention"       such name is in the program: about any lock, unl
 "slow ... holder", "slow        `slow-holder-elsewhere`; `serialised-by-lock`, `held-across-io`,
 critical section"               `slow-holder-elsewhere`
 "blame on the NAME path"        NAME as the first culprit
-every clause                    the words themselves, in a summary
+anything else of several words  the words themselves, in a summary
 ==============================  ================================================================
 """
 
@@ -61,6 +61,18 @@ ABOUT_NO_PYTHON_LOCK = frozenset(
     {"event-loop-blocked", "import-lock", "pool-self-starvation", "external-lock"}
 )
 """Kinds whose lock may be made by no line of the program, or be no lock at all."""
+
+_VOCABULARY = {
+    r"\bGIL\b": {"gil-bound", "gil-convoy", "gil-masked-lock"},
+    r"(?i)event loop blocked": {"event-loop-blocked"},
+    r"(?i)overhead": {"uncontended-overhead"},
+    r"(?i)\bslow\b.*\bholder\b": {"slow-holder-elsewhere"},
+    r"(?i)slow critical section": {
+        *("serialised-by-lock", "held-across-io", "slow-holder-elsewhere"),
+    },
+}
+_NO_NAMES = frozenset({"lock", "queue", "thread", "condition", "barrier", "no", "self"})
+"""Words before `contention` that say what kind of it is meant."""
 
 ACCUSES_NOBODY = frozenset({"healthy", "idle-wait"})
 
@@ -196,6 +208,14 @@ def _variant(fields: dict[str, Any], base: Truth) -> Truth:
     )
 
 
+def _named(words: str, sources: SourceMap, file: str) -> set[Place]:
+    """Return where the locks of `contention on NAME` and `NAME contention` are made."""
+    names = re.findall(r"contention on (?:the )?([A-Za-z_][\w.]*)", words)
+    names += re.findall(r"([A-Za-z_][\w.]*) contention", words)
+    short = {name.rpartition(".")[2] for name in names} - _NO_NAMES
+    return {place for name in short for place in sources.assignments(file, name)}
+
+
 def _forbidden(names: Any) -> set[str]:
     kinds = set(names)
     if "lock at fault" in kinds:
@@ -213,33 +233,23 @@ def bans(
     for clause in re.split(r";| / ", text):
         words = re.sub(r"\(.*?\)", "", clause).strip().strip("'\"")
         low = words.lower()
-        if low:
-            phrases.add(low)
-        kinds |= {kind for kind in KINDS if kind in low}
-        if re.search(r"\bGIL\b", words):
-            kinds |= {"gil-bound", "gil-convoy", "gil-masked-lock"}
-        if "event loop blocked" in low:
-            kinds.add("event-loop-blocked")
+        here = {kind for kind in KINDS if kind in low}
+        for pattern, said in _VOCABULARY.items():
+            if re.search(pattern, words):
+                here |= said
+        kinds |= here
         if re.search(r"\bidle\b", low):
             not_verdicts.add("idle-wait")
-        if "overhead" in low:
-            kinds.add("uncontended-overhead")
-        if re.search(r"\bslow\b.*\bholder\b", low):
-            kinds.add("slow-holder-elsewhere")
-        if "slow critical section" in low:
-            kinds |= {"serialised-by-lock", "held-across-io", "slow-holder-elsewhere"}
-        if path := re.search(r"blame on (?:the )?(\w+) path", words):
+        elif path := re.search(r"blame on (?:the )?(\w+) path", words):
             culprits.add(path[1])
-        if "no contention" in low:
+        elif "no contention" in low:
             not_verdicts |= {"healthy", "idle-wait", "uncontended-overhead"}
         elif "contention" in low:
-            named = {
-                place
-                for word in re.findall(r"[A-Za-z_][\w.]*", words)
-                for place in sources.assignments(file, word.rpartition(".")[2])
-            }
+            named = _named(words, sources, file)
             contention_at |= named
             contention |= not named and not CONTENTION & set(verdicts)
+        elif not here and " " in low:
+            phrases.add(low)
     accepted = set(verdicts)
     return Bans(
         frozenset(kinds - accepted),

@@ -1,6 +1,7 @@
 """Who has the GIL, who wants it, and how long they wait for it.
 
-Held time is sampled. Waiting is measured after waits that are recorded, and sampled elsewhere. A
+Where the layer below Python was there, both are measured, thread by thread. Else held time is
+sampled, and waiting is measured after waits that are recorded and sampled elsewhere: a
 thread that waits for the GIL sleeps and wakes once it has it; so a row of samples in which it
 waits is one wait (a return: it comes back from something that had let the GIL go, or had to give
 it up after a switch interval). Rows with less than a sample between them are taken for one.
@@ -104,6 +105,8 @@ def gil_use(trace: Trace) -> GilUse | None:
     interval = trace.meta.get("switch_interval_s")
     interval_s = float(interval) if isinstance(interval, int | float) else SWITCH_INTERVAL_S
     samples, waits = thread_samples(trace), _RecordedWaits(trace)
+    totals = waits.gil_totals
+    held |= {thread: int(total["held_ns"]) / 1e9 for thread, total in totals.items()}
     threads = tuple(
         _thread(trace, thread, samples, waits, held.get(thread.id, 0.0), interval_s)
         for thread in trace.threads.values()
@@ -113,7 +116,7 @@ def gil_use(trace: Trace) -> GilUse | None:
         held_share=float(weight[taken].sum() / max(1.0, weight.sum())),
         switch_interval_s=interval_s,
         threads=tuple(sorted(threads, key=lambda one: (-one.held_s, one.thread.id))),
-        sampled=bool(len(samples.thread)),
+        sampled=bool(len(samples.thread) or totals),
     )
 
 
@@ -135,8 +138,20 @@ class _RecordedWaits:
         gil = np.minimum((waits["gil_ns"] + waits["gil_before_ns"]).astype(np.int64), length)
         self.whole_s = _by_thread(waits["thread"], length)
         self.gil_s = _by_thread(waits["thread"], gil)
+        events = trace.gil_waits
+        self.gil_totals = {int(total["thread"]): total for total in trace.gil_totals}
+        self._event_thread = events["thread"]
+        self._event_s = (
+            np.maximum(0, events["end_ns"].astype(np.int64) - events["start_ns"].astype(np.int64))
+            / 1e9
+        )
         self._some = gil > 0
         self._thread, self._gil = waits["thread"][self._some], gil[self._some] / 1e9
+
+    def events_s(self, thread: int) -> npt.NDArray[np.float64]:
+        """Return how long each recorded wait for the GIL lasted, whatever it came after."""
+        found: npt.NDArray[np.float64] = self._event_s[self._event_thread == thread]
+        return found
 
     def returns_s(self, thread: int) -> npt.NDArray[np.float64]:
         """Return how long each wait for the GIL after another wait lasted."""
@@ -164,12 +179,16 @@ def _thread(
         return (wall_s - recorded_s) * float(weight[chosen].sum()) / whole if whole else 0.0
 
     every = np.concatenate([_rows(samples.time_ns[mine], state), waits.returns_s(thread.id)])
+    wait_s = sampled_s(state == State.AWAITS_GIL) + after_s
+    total = waits.gil_totals.get(thread.id)
+    if total is not None:
+        wait_s, every = min(wall_s, int(total["wait_ns"]) / 1e9), waits.events_s(thread.id)
     every = every[every > SHORT_WAIT * interval_s]
     return GilThread(
         thread=thread,
         wall_s=wall_s,
         held_s=min(held_s, wall_s),
-        wait_s=sampled_s(state == State.AWAITS_GIL) + after_s,
+        wait_s=wait_s,
         native_s=sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine]),
         blocked_s=sampled_s((state == State.BLOCKED) | (state == State.AWAITS_LOCK))
         + recorded_s

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.overlap import on_one_line
 from contention_lab.trace import GilFlag, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from contention_lab.trace import Trace
+    from contention_lab.trace import Records, Trace
 
     Integers = npt.NDArray[np.int64]
 
@@ -63,21 +64,43 @@ def thread_samples(trace: Trace) -> Samples:
     begins = np.flatnonzero(np.diff(looks, prepend=-LONGEST_NS) > SAME_LOOK_NS)
     period = np.minimum(np.diff(looks[begins], prepend=0), LONGEST_NS)
     look = np.searchsorted(looks[begins], time, side="right") - 1
-    has_gil = np.zeros(len(records), dtype=np.bool_)
+    state = np.where(_awaiting_gil(trace, records, time), State.AWAITS_GIL, records["state"])
+    runs = state == State.RUNNABLE
+    has_gil, known = np.zeros(len(records), dtype=np.bool_), np.ones(len(records), dtype=np.bool_)
     if len(gil):
         after = np.minimum(np.searchsorted(gil_time, time), len(gil) - 1)
+        known = ~runs | (np.abs(gil_time[after] - time) < SAME_LOOK_NS)
         has_gil = (
             (gil["flags"][after] & int(GilFlag.HELD) != 0)
             & (gil["holder"][after] == records["thread"])
-            & (np.abs(gil_time[after] - time) < SAME_LOOK_NS)
-            & (records["state"] == State.RUNNABLE)
+            & runs
         )
+    # Where the look at the GIL came late, whether the thread had it is not known.
     order = np.lexsort((time, records["thread"]))
+    order = order[known[order]]
     return Samples(
         thread=records["thread"][order].astype(np.int64),
         time_ns=time[order],
-        state=records["state"][order],
+        state=state[order].astype(np.uint16),
         call=records["call"][order],
         has_gil=has_gil[order],
         weight_ns=period[look][order],
     )
+
+
+def _awaiting_gil(trace: Trace, records: Records, time: Integers) -> npt.NDArray[np.bool_]:
+    """Tell which samples were taken during a recorded wait for the GIL."""
+    waits = trace.gil_waits
+    if not len(waits):
+        return np.zeros(len(records), dtype=np.bool_)
+    thread = waits["thread"].astype(np.int64)
+    start, end = (
+        np.minimum(waits[name], LAST_TIME_NS).astype(np.int64) for name in ("start_ns", "end_ns")
+    )
+    start_key, end_key, key = on_one_line(
+        (thread, start), (thread, end), (records["thread"].astype(np.int64), time)
+    )
+    begun = np.searchsorted(np.sort(start_key), key, side="right")
+    ended = np.searchsorted(np.sort(end_key), key, side="right")
+    during: npt.NDArray[np.bool_] = begun > ended
+    return during

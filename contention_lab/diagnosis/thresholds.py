@@ -92,9 +92,10 @@ often."""
 LEAST_LONGER_HOLD: Final = 5.0
 """How many times longer than others it must hold the lock; holds for equal work differ by less."""
 
-LEAST_UNDER_GIL: Final = 0.9
+LEAST_UNDER_GIL: Final = 0.8
 """Share of the time under a lock in Python code (or waiting to run it) from which the GIL would
-order the threads anyway. A tenth without the GIL lets others gain a ninth at most."""
+order the threads anyway. A fifth without the GIL lets others gain a quarter at most; some percent
+are hand-overs of the GIL, during which nobody has it."""
 
 LEAST_GIL_SATURATION: Final = 0.7
 """Share of a recording during which the GIL is held, from which it has nothing left to give worth

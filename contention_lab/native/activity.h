@@ -240,12 +240,11 @@ cl_activity_stacks_every(uint64_t now)
                                           : wanted;
 }
 
-/* One beat. 1 if it had the GIL in between. */
+/* What follows the look at the GIL in a beat. 1 if it had the GIL itself. */
 static int
-cl_activity_beat(cl_ring *ring, _Atomic uint32_t *stop)
+cl_activity_rest(cl_ring *ring, _Atomic uint32_t *stop)
 {
     uint64_t now = cl_now();
-    cl_activity_states(ring);
     if (now - cl_activity.last_load_ns >= cl_activity.load_every_ns) {
         cl_activity.last_load_ns = now;
         cl_activity_load(ring);

@@ -11,6 +11,8 @@
 #define CL_GIL_PERIOD_NS 1000000
 #define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
+#define CL_GIL_FREE_NS 4000000u /* CPU time that beats may take beyond their share: short programs */
+#define CL_GIL_LONGEST_NS 20000000u
 #define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
 
 static struct {
@@ -39,6 +41,19 @@ cl_gil_holder(const void *tstate)
     return 0;
 }
 
+/* How long to wait until the next beat. Beats may take a hundredth of a CPU, and a little at the start. */
+static uint64_t
+cl_gil_probe_period(unsigned same, uint64_t began_ns)
+{
+    uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
+    uint64_t spent_ns = cl_thread_cpu_ns(), elapsed_ns = cl_monotonic_ns() - began_ns;
+    if (spent_ns > CL_GIL_FREE_NS + elapsed_ns / 100u) {
+        uint64_t due = 100u * (spent_ns - CL_GIL_FREE_NS) - elapsed_ns;
+        period = due < period ? period : due > CL_GIL_LONGEST_NS ? CL_GIL_LONGEST_NS : due;
+    }
+    return period;
+}
+
 static void *
 cl_gil_probe_main(void *unused)
 {
@@ -50,22 +65,21 @@ cl_gil_probe_main(void *unused)
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
     const void *last_holder = NULL;
     unsigned same = 0;
-    int had_gil = 0;
+    uint64_t began_ns = cl_monotonic_ns();
     cl_activity.own_ids[0] = cl_native_thread_id();
     for (;;) {
-        uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
+        uint64_t period = cl_gil_probe_period(same, began_ns);
         cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + period);
         if (atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
             break;
         }
         cl_activity.own_ids[1] =
             atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed);
-        cl_activity_states(&cl_gil_probe.ring);
+        int had_gil = cl_activity_beat(&cl_gil_probe.ring, &cl_gil_probe.stop);
         int locked;
         const void *holder;
         if (!cl_gil_read(&locked, &holder)) {
             same++;
-            cl_activity_rest(&cl_gil_probe.ring, &cl_gil_probe.stop);
             continue;
         }
         if (had_gil) { /* that there is another holder now is our doing */
@@ -82,13 +96,10 @@ cl_gil_probe_main(void *unused)
         void *room = cl_ring_reserve(&cl_gil_probe.ring, CL_GIL, sizeof sample, &next_tail);
         if (room == NULL) {
             cl_gil_probe.dropped++;
+            continue;
         }
-        else {
-            memcpy(room, &sample, sizeof sample);
-            cl_ring_commit(&cl_gil_probe.ring, next_tail);
-        }
-        /* After the look at the GIL, which belongs to the states. */
-        had_gil = cl_activity_rest(&cl_gil_probe.ring, &cl_gil_probe.stop);
+        memcpy(room, &sample, sizeof sample);
+        cl_ring_commit(&cl_gil_probe.ring, next_tail);
     }
     return NULL;
 }

@@ -190,9 +190,10 @@ it is a half, if they do nothing else."""
 LEAST_TAKING_PART: Final = 0.05
 """Share of its time that a thread must have or want the GIL to take part in the competition."""
 
-LIGHT_USE: Final = 0.2
+LIGHT_USE: Final = 0.5
 """Share of a switch interval for which a thread keeps the GIL at a time, and of what the longest
-holder has in all, below which it uses it lightly. Whoever computes keeps it for an interval."""
+holder has in all, below which it uses it lightly. Whoever computes keeps it for an interval or
+more while others wait."""
 
 LEAST_HUNGRY: Final = 0.5
 """Share of the use of the GIL by threads that keep it, below which no such thread is the reason for

@@ -88,6 +88,13 @@ class Activity:
             self._waiting[thread] = Windows.union(start[first:last], end[first:last])
         return self._waiting[thread]
 
+    def joins_after(self, thread: int, time_ns: int) -> int:
+        """Return when a thread, after a moment, first waited for another to end; late if never."""
+        owner, start = self._joins
+        first, last = np.searchsorted(owner, (thread, thread + 1))
+        later = start[first:last][start[first:last] >= time_ns]
+        return int(later.min(initial=LAST_TIME_NS))
+
     def busy(self, thread: int, windows: Windows) -> Windows:
         """Return when, within windows, a thread or task lived and was in no recorded wait."""
         return windows.within(*self.life(thread)).without(self.waiting(thread))
@@ -147,6 +154,16 @@ class Activity:
     @cached_property
     def _samples(self) -> Samples:
         return thread_samples(self.trace)
+
+    @cached_property
+    def _joins(self) -> tuple[Integers, Integers]:
+        """Waits for threads to end, ordered by thread: whose, and from when."""
+        spans = coordination_waits(self.trace)
+        locks = self.trace.locks.values()
+        threads = [lock.id for lock in locks if lock.type.startswith("threading.Thread")]
+        spans = spans.where(np.isin(spans.lock, threads))
+        order = np.lexsort((spans.start_ns, spans.thread))
+        return spans.thread[order], spans.start_ns[order]
 
     @cached_property
     def _waits(self) -> tuple[Integers, Integers, Integers]:

@@ -67,7 +67,9 @@ class CoordinationCase:
         Positions in `trace.waits`, in the order of their end.
     start_ns, end_ns, thread, waker
         Of these waits, int64; the waker is 0 where nobody is known to have ended the wait.
-    stack, waker_stack, awaited_stack, flags, outcome
+    wake
+        The number of the wake-up that ended it, among those of the thing waited for; 0 unknown.
+    lock_id, stack, waker_stack, awaited_stack, flags, outcome
         As the trace has them.
     """
 
@@ -79,6 +81,8 @@ class CoordinationCase:
     end_ns: Integers
     thread: Integers
     waker: Integers
+    wake: Integers
+    lock_id: Integers
     stack: Integers
     waker_stack: Integers
     awaited_stack: Integers
@@ -113,27 +117,19 @@ class CoordinationCase:
 
     @property
     def self_supplied_share(self) -> float:
-        """Share of the waiting that was ended by threads that wait here, too."""
+        """Share of the waiting ended by threads that wait for the very same thing, too."""
         if not self.wait_ns:
             return 0.0
-        own = sum(ns for waker, ns in self.wakers.items() if waker in self.waiters)
-        return own / self.wait_ns
+        waiting = np.unique(self.lock_id << 32 | self.thread)
+        own = np.isin(self.lock_id << 32 | self.waker, waiting)
+        return int((self.end_ns - self.start_ns)[own].sum()) / self.wait_ns
 
     @cached_property
     def batch(self) -> npt.NDArray[np.intp]:
-        """Which waits were ended together: a number for each wait, 0 for the first batch.
-
-        Waits that one waker ended, all of which had begun before the first of them ended.
-        """
-        numbers = np.zeros(len(self.index), dtype=np.intp)
-        number, first_end, waker = -1, -1, -1
-        for at, (start, end, by) in enumerate(
-            zip(self.start_ns.tolist(), self.end_ns.tolist(), self.waker.tolist(), strict=True)
-        ):
-            if by != waker or by == 0 or start >= first_end:
-                number, first_end, waker = number + 1, end, by
-            numbers[at] = number
-        return numbers
+        """Which waits were ended by one wake-up: a number for each wait, from 0."""
+        alone = self.wake == 0
+        key = np.where(alone, -1 - np.arange(len(self.wake)), self.lock_id << 32 | self.wake)
+        return np.unique(key, return_inverse=True)[1]
 
 
 def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
@@ -172,9 +168,11 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
                 end_ns=part.end_ns,
                 thread=part.thread,
                 waker=np.where(acquired, records["holder"], 0).astype(np.int64),
+                wake=np.where(acquired, records["spins"], 0).astype(np.int64),
                 **{
                     name: records[field].astype(np.int64)
                     for name, field in (
+                        ("lock_id", "lock"),
                         ("stack", "stack"),
                         ("waker_stack", "holder_stack"),
                         ("awaited_stack", "awaited_stack"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.analysis.intervals import lock_waits
 from contention_lab.analysis.loop_steps import LoopSteps, loop_steps
 from contention_lab.analysis.sums import summed
 from contention_lab.diagnosis.coordination_parties import places
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import Party
 
 KIND: Final = "event-loop-blocked"
 
@@ -33,7 +35,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
     longer each keep the loop while others are ready: callbacks that were so before, or timers that
     became due. What is long and delays nobody is left out. The culprit is the code that was seen
-    in these steps, or, where no sample was taken in them, where their tasks stood afterwards.
+    in these steps, or, where no sample was taken in them, where their tasks stood afterwards; but
+    if the loop's thread spends them waiting for a lock, it is whoever holds that.
 
     Severity is that share of the run.
     """
@@ -67,18 +70,24 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     share = blocked_s / wall_s
     severity = min(share, LARGEST_SEVERITY)
     trace, windows = file.trace, long.windows
-    seen = file.activity.stacks((long.thread,), windows, waiting=True)
-    culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
-    victims = places(trace, summed(long.victim_stack, long.length_ns), blocked_s)
+    held = _held_by_others(file, long)
+    if held is not None:
+        victims, culprits = held
+    else:
+        seen = file.activity.stacks((long.thread,), windows, waiting=True)
+        culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
+        victims = places(trace, summed(long.victim_stack, long.length_ns), blocked_s)
     doing = file.activity.doing((long.thread,), windows)
     usual_s = float(np.median(long.length_ns)) / 1e9
-    runs = "computes" if doing.running >= MOSTLY else "blocks"
+    runs = f"{'computes' if doing.running >= MOSTLY else 'blocks'} in the event loop"
+    if held is not None:
+        runs = "holds a lock that the loop's thread waits for"
     where = place(culprits[0].site) if culprits else "a callback"
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
-            f"{where} {runs} in the event loop, {duration(usual_s)} at a time, for "
+            f"{where} {runs}, {duration(usual_s)} at a time, for "
             f"{percent(share)} of the run, while {number(float(np.mean(long.ready)))} others are "
             f"ready to go on{f' ({names(victims, most=2)})' if victims else ''}: do it in a thread "
             "(`asyncio.to_thread`), or await something that does not block."
@@ -104,4 +113,22 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
                 1.0 / (1.0 - severity),
             ),
         ),
+    )
+
+
+def _held_by_others(
+    file: CaseFile, long: LoopSteps
+) -> tuple[tuple[Party, ...], tuple[Party, ...]] | None:
+    """Return where the loop waited for a lock and what its holder did, if that was most of it."""
+    waits = lock_waits(file.trace)
+    mine = waits.where(waits.thread == long.thread)
+    covered = long.windows.covered_ns(mine.start_ns, mine.end_ns)
+    if covered.sum() < MOSTLY * long.windows.total_ns:
+        return None
+    records = file.trace.waits[mine.index]
+    waited_s = float(covered.sum()) / 1e9
+    seen = summed(records["holder_stack"], covered)
+    return (
+        places(file.trace, summed(records["stack"], covered), waited_s),
+        places(file.trace, seen, waited_s),
     )

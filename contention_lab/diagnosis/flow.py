@@ -30,16 +30,23 @@ def flow(awaited: Awaited) -> Flow:
     Of a condition it is room if those who end the waits outlive the waiters, an item if the waiters
     outlive them; where neither has ended it is not known.
     """
-    case, trace = awaited.case, awaited.trace
+    case = awaited.case
     if case.purpose in (Purpose.ITEM, Purpose.TASK):
         return Flow.FOR_ITEM
     if case.purpose is Purpose.ROOM:
         return Flow.FOR_ROOM
     if not awaited.wakers or case.self_supplied_share > 0:
         return Flow.UNKNOWN
-    never = trace.duration_ns + 1
-    waiters = max(trace.thread(one).end_ns or never for one in case.waiters)
-    wakers = max(trace.thread(one).end_ns or never for one in awaited.wakers)
+    waiters = max(_end(awaited, one) for one in case.waiters)
+    wakers = max(_end(awaited, one) for one in awaited.wakers)
     if waiters == wakers:
         return Flow.UNKNOWN
     return Flow.FOR_ROOM if wakers > waiters else Flow.FOR_ITEM
+
+
+def _end(awaited: Awaited, thread: int) -> int:
+    """Return when a thread ended, or began to join others after it last woke somebody."""
+    case, trace = awaited.case, awaited.trace
+    last_ns = int(case.end_ns[case.waker == thread].max(initial=0))
+    ended = trace.thread(thread).end_ns or trace.duration_ns + 1
+    return min(ended, awaited.activity.joins_after(thread, last_ns))

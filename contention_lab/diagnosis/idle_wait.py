@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
-from contention_lab.diagnosis import backpressure, starved_by_producer
+from contention_lab.diagnosis import (
+    backpressure,
+    load_imbalance,
+    starved_by_producer,
+    thundering_herd,
+    writer_starvation,
+)
 from contention_lab.diagnosis.coordination_parties import waiting_places
 from contention_lab.diagnosis.finding import IDLE_WAIT, Finding
 from contention_lab.diagnosis.flow import Flow, flow
@@ -32,14 +38,26 @@ def find(file: CaseFile) -> Iterator[Finding]:
     is not working all the time to produce it (see `starved-by-producer`). It says that this
     waiting, which other tools show first, costs nothing; hence its severity is 0.
     """
-    taken = {
-        id(one)
-        for one in file.awaited
-        if backpressure.is_true_of(one) or starved_by_producer.is_true_of(one)
-    }
     for one in file.awaited:
-        if id(one) not in taken and _is_idle(one):
+        if _is_idle(one) and not _is_explained(file, one):
             yield _finding(file, one)
+
+
+def _is_explained(file: CaseFile, awaited: Awaited) -> bool:
+    """Tell whether another finding is true of the same waits."""
+    return (
+        backpressure.is_true_of(awaited)
+        or starved_by_producer.is_true_of(awaited)
+        or load_imbalance.is_meeting(awaited)
+        or (
+            awaited.case.purpose in (Purpose.EVENT, Purpose.CONDITION)
+            and thundering_herd.of_case(file, awaited) is not None
+        )
+        or (
+            awaited.case.purpose is Purpose.CONDITION
+            and writer_starvation.of_condition(file, awaited) is not None
+        )
+    )
 
 
 def _is_idle(awaited: Awaited) -> bool:

@@ -41,7 +41,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     Severity is the share of the wall time that equal shares of work would save.
     """
     for one in file.awaited:
-        if _is_meeting(one) and (found := _at_meeting(file, one)) is not None:
+        if is_meeting(one) and (found := _at_meeting(file, one)) is not None:
             yield found
     for uneven in (*uneven_tasks.found(file), *uneven_threads.found(file)):
         yield finding(
@@ -89,7 +89,8 @@ def finding(
     )
 
 
-def _is_meeting(awaited: Awaited) -> bool:
+def is_meeting(awaited: Awaited) -> bool:
+    """Tell whether those who wait, and those who wake them, come to the same place."""
     case = awaited.case
     if case.purpose is Purpose.BARRIER:
         return True

@@ -44,12 +44,13 @@ def find(file: CaseFile) -> Iterator[Finding]:
     """
     for one in file.awaited:
         if one.case.purpose in (Purpose.EVENT, Purpose.CONDITION):
-            found = _of(file, one)
+            found = of_case(file, one)
             if found is not None:
                 yield found
 
 
-def _of(file: CaseFile, awaited: Awaited) -> Finding | None:
+def of_case(file: CaseFile, awaited: Awaited) -> Finding | None:
+    """Return the finding if it is true of an event or condition."""
     case, trace, wall_s = awaited.case, file.trace, file.program.wall_s
     ups = wakeups(trace, case)
     herd = ups.woken_together >= LEAST_HERD

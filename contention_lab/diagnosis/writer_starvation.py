@@ -56,7 +56,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     writer waits.
     """
     for one in file.awaited:
-        if one.case.purpose is Purpose.CONDITION and (found := _of_condition(file, one)):
+        if one.case.purpose is Purpose.CONDITION and (found := of_condition(file, one)):
             yield found
     for case in file.cases:
         locks = frozenset(row.lock.id for row in case.rows)
@@ -65,7 +65,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
                 yield found
 
 
-def _of_condition(file: CaseFile, awaited: Awaited) -> Finding | None:
+def of_condition(file: CaseFile, awaited: Awaited) -> Finding | None:
+    """Return the finding if it is true of a condition."""
     case, wall_s = awaited.case, file.program.wall_s
     waited_s = case.windows.total_ns / 1e9
     if waited_s < max(LEAST_WAIT_S, LEAST_STARVED_SHARE * wall_s):

@@ -90,6 +90,7 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
         uint64_t waker = known ? atomic_load_explicit(&woken->waker, memory_order_relaxed) : 0;
         record->holder = (uint32_t)(waker >> 32);
         record->holder_stack = (uint32_t)waker;
+        record->spins = known ? atomic_load_explicit(&woken->wakes, memory_order_relaxed) : 0;
     }
     else if (recording) {
         cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);
@@ -115,6 +116,7 @@ cl_coordination_wake(cl_lock *lock)
         uint32_t stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
         atomic_store_explicit(&lock->waker, (uint64_t)thread->id << 32 | stack, memory_order_relaxed);
         atomic_store_explicit(&lock->waker_epoch, epoch, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lock->wakes, 1, memory_order_relaxed);
     }
 }
 

@@ -214,13 +214,15 @@ cl_task_blocks(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     return (PyObject *)self;
 }
 
-/* ended(party=0, stack=0): it has got what it waited for; who woke it, if it was coordination. */
+/* ended(party=0, stack=0, wake=0): it has got what it waited for; who woke it, if it was coordination, and
+ * the number of that wake-up. */
 static PyObject *
 cl_task_wait_ended(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     cl_task_wait *self = (cl_task_wait *)object;
-    unsigned long party = nargs == 2 ? PyLong_AsUnsignedLong(args[0]) : 0;
-    unsigned long stack = nargs == 2 ? PyLong_AsUnsignedLong(args[1]) : 0;
+    unsigned long party = nargs == 3 ? PyLong_AsUnsignedLong(args[0]) : 0;
+    unsigned long stack = nargs == 3 ? PyLong_AsUnsignedLong(args[1]) : 0;
+    unsigned long wake = nargs == 3 ? PyLong_AsUnsignedLong(args[2]) : 0;
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -231,6 +233,7 @@ cl_task_wait_ended(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
     if (self->record.kind == CL_COORDINATION) {
         self->record.holder = (uint32_t)party;
         self->record.holder_stack = (uint32_t)stack;
+        self->record.spins = (uint32_t)wake;
     }
     cl_task_wait_record(self, CL_ACQUIRED);
     if (self->permits != NULL && cl_recording_thread() != NULL) {
@@ -275,7 +278,7 @@ cl_task_wait_dealloc(PyObject *object)
 
 static PyMethodDef cl_task_wait_methods[] = {
     {"ended", (PyCFunction)(void (*)(void))cl_task_wait_ended, METH_FASTCALL,
-     "ended(party=0, stack=0)\n--\n\nIt got what it waited for; by whom it was woken."},
+     "ended(party=0, stack=0, wake=0)\n--\n\nIt got what it waited for; by whom it was woken."},
     {"failed", cl_task_wait_failed, METH_O, "failed(error)\n--\n\nAn exception ended it."},
     {NULL, NULL, 0, NULL},
 };

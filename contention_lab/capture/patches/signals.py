@@ -18,7 +18,8 @@ class Signal(Beside):
     source
         Its entry in the trace.
     wakers
-        Party and stack of who last woke somebody, by the id of what holds the waiters.
+        Party and stack of who last woke somebody, and how many wake-ups that makes, by the id of
+        what holds the waiters.
     """
 
     __slots__ = ("_tasks", "source", "wakers")
@@ -37,14 +38,14 @@ class Signal(Beside):
     def forget(self) -> None:
         """Begin anew in another recording."""
         super().forget()
-        self.wakers: dict[int, tuple[int, int]] = {}
+        self.wakers: dict[int, tuple[int, int, int]] = {}
         self._tasks: dict[int, Task | None] = {}
 
     def wake(self, waiters: object) -> None:
         """Note that whoever runs is about to wake one of the waiters."""
         task = _core.current_task()
         party = _core.current_party() if task is None else task.party
-        self.wakers[id(waiters)] = party, _core.capture_stack()
+        self.wakers[id(waiters)] = party, _core.capture_stack(), self.waker(waiters)[2] + 1
         self._tasks[id(waiters)] = task
 
     def awaited(self, waiters: object) -> int:
@@ -52,6 +53,6 @@ class Signal(Beside):
         task = self._tasks.get(id(waiters))
         return 0 if task is None or task.is_stale else task.stack()
 
-    def waker(self, waiters: object) -> "tuple[int, int]":
-        """Return who last woke one of the waiters."""
-        return self.wakers.get(id(waiters), (0, 0))
+    def waker(self, waiters: object) -> "tuple[int, int, int]":
+        """Return who last woke one of the waiters, and the number of that wake-up."""
+        return self.wakers.get(id(waiters), (0, 0, 0))

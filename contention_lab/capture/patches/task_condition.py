@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Notifier(Beside):
-    """Who last notified a condition: party and stack."""
+    """Who last notified a condition: party, stack, and how many notifications that makes."""
 
     __slots__ = ("waker",)
 
     def __init__(self, condition: object) -> None:
         super().__init__(condition)
-        self.waker = 0, 0
+        self.waker = 0, 0, 0
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
@@ -42,7 +42,7 @@ def _timed_wait(
         if task is None or not self.locked():
             return await original(self)
         notifier = Notifier.table.get(id(self)) or Notifier(self)
-        notifier.waker = 0, 0
+        notifier.waker = 0, 0, notifier.waker[2]
         permits = LockPermits.of(self._lock)
         again = task.woken == (permits.key, permits.since(task.party))
         began = _core.task_wait(permits.source, len(self._waiters), 0, again)
@@ -67,7 +67,8 @@ def _noted_notify(original: "Callable[..., None]") -> "Callable[..., None]":
     def notify(self: "Any", n: int = 1) -> None:
         if self._waiters and _core.active():
             notifier = Notifier.table.get(id(self)) or Notifier(self)
-            notifier.waker = tasks.current_party(), _core.capture_stack()
+            number = notifier.waker[2] + 1
+            notifier.waker = tasks.current_party(), _core.capture_stack(), number
         original(self, n)
 
     return notify

@@ -66,6 +66,7 @@ cl_gil_probe_main(void *unused)
     const void *last_holder = NULL;
     unsigned same = 0;
     uint64_t began_ns = cl_monotonic_ns();
+    int had_gil = 0;
     cl_activity.own_ids[0] = cl_native_thread_id();
     for (;;) {
         uint64_t period = cl_gil_probe_period(same, began_ns);
@@ -75,11 +76,12 @@ cl_gil_probe_main(void *unused)
         }
         cl_activity.own_ids[1] =
             atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed);
-        int had_gil = cl_activity_beat(&cl_gil_probe.ring, &cl_gil_probe.stop);
+        cl_activity_states(&cl_gil_probe.ring);
         int locked;
         const void *holder;
         if (!cl_gil_read(&locked, &holder)) {
             same++;
+            cl_activity_rest(&cl_gil_probe.ring, &cl_gil_probe.stop);
             continue;
         }
         if (had_gil) { /* that there is another holder now is our doing */
@@ -96,10 +98,13 @@ cl_gil_probe_main(void *unused)
         void *room = cl_ring_reserve(&cl_gil_probe.ring, CL_GIL, sizeof sample, &next_tail);
         if (room == NULL) {
             cl_gil_probe.dropped++;
-            continue;
         }
-        memcpy(room, &sample, sizeof sample);
-        cl_ring_commit(&cl_gil_probe.ring, next_tail);
+        else {
+            memcpy(room, &sample, sizeof sample);
+            cl_ring_commit(&cl_gil_probe.ring, next_tail);
+        }
+        /* After the look at the GIL, which belongs to the states. */
+        had_gil = cl_activity_rest(&cl_gil_probe.ring, &cl_gil_probe.stop);
     }
     return NULL;
 }

@@ -32,6 +32,7 @@ from contention_lab.diagnosis import (
     spin_collapse,
     starved_by_producer,
     thundering_herd,
+    uncontended_overhead,
     unfair_lock,
     writer_starvation,
 )
@@ -66,6 +67,7 @@ FINDINGS: Final[tuple[Callable[[CaseFile], Iterator[Finding]], ...]] = (
     native_oversubscription.find,
     gil_convoy.find,
     gil_bound.find,
+    uncontended_overhead.find,
     lock_order_risk.find,
     idle_wait.find,
 )

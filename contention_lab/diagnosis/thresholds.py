@@ -260,3 +260,13 @@ gets it six times as often as the other."""
 
 LEAST_EXTERNAL_SAMPLES: Final = 5
 """Times threads must have been seen waiting for a lock that is not Python's."""
+
+LEAST_OVERHEAD: Final = 0.16
+"""Share of the CPU time that taking free locks must cost, from what one costs. A program that does
+anything between two acquires (a function call and a few operations) stays below a tenth."""
+
+LEAST_OVERHEAD_S: Final = 0.02
+"""And in seconds: less is not worth a change of the program."""
+
+MOST_CONTENDED: Final = 0.01
+"""Share of acquires that may find the lock taken where its cost is not that of waiting."""

@@ -1,0 +1,102 @@
+"""Finding `uncontended-overhead`: a lock that nobody waits for is taken so often that it costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.lock_case import accused
+from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_OVERHEAD,
+    LEAST_OVERHEAD_S,
+    MOST_CONTENDED,
+)
+from contention_lab.diagnosis.wording import duration, lock_and_origin, number, percent
+from contention_lab.trace import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contention_lab.analysis import LockRow
+    from contention_lab.diagnosis.case_file import CaseFile
+
+KIND: Final = "uncontended-overhead"
+
+
+def find(file: CaseFile) -> Iterator[Finding]:
+    """Yield the finding for each lock (or all locks made at one place) that it is true of.
+
+    It is true if all of these are:
+
+    - next to none of the acquires had to wait;
+    - acquires times the cost of one, as the recorder measured it on this machine at the start of
+      this recording, are a sixth of the process's CPU time or more. The cost is that of `with` on
+      a free lock, without what recording it adds, so the share is rather too small.
+
+    Severity is that time as a share of the wall time, or of the CPU time where several threads
+    share it.
+    """
+    cost_ns = file.trace.meta.get("acquire_cost_ns")
+    if not isinstance(cost_ns, int | float) or cost_ns <= 0 or not file.program.cpu_s:
+        return
+    groups: dict[tuple[Any, ...], list[LockRow]] = defaultdict(list)
+    for row in file.rows:
+        lock = row.lock
+        groups[lock.type, lock.name, lock.site, lock.id * (lock.site is None)].append(row)
+    for rows in groups.values():
+        finding = _of_rows(file, rows, float(cost_ns))
+        if finding is not None:
+            yield finding
+
+
+def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding | None:
+    acquires = sum(row.acquires for row in rows)
+    contended = sum(row.contended + row.failed_tries for row in rows)
+    cost_s = acquires * cost_ns / 1e9
+    cpu_s = file.program.cpu_s
+    if (
+        cost_s < max(LEAST_OVERHEAD_S, LEAST_OVERHEAD * cpu_s)
+        or contended > MOST_CONTENDED * acquires
+    ):
+        return None
+    lock = accused(rows[0], len(rows))
+    severity = min(cost_s / max(file.program.wall_s, cpu_s), LARGEST_SEVERITY)
+    counters = file.trace.counters
+    mine = np.isin(counters["lock"], [row.lock.id for row in rows]) & (counters["acquires"] > 0)
+    users = np.unique(counters["thread"][mine]).tolist()
+    samples = stack_samples(file.trace)
+    places = seen_at(file.trace, samples, samples["state"] == State.RUNNABLE, cost_s, users)
+    return Finding(
+        kind=KIND,
+        severity=severity,
+        summary=(
+            f"Nobody waits for {lock_and_origin(lock)}, but taking it {acquires:,} times costs "
+            f"{duration(cost_s)}, {percent(cost_s / cpu_s)} of the CPU time "
+            f"({number(cost_ns)} ns each, measured at the start of the recording)."
+        ),
+        lock=lock,
+        victims=places,
+        culprits=places,
+        evidence={
+            "acquires": acquires,
+            "contended": contended,
+            "acquire_cost_ns": cost_ns,
+            "overhead_cpu_s": cost_s,
+            "overhead_of_cpu": cost_s / cpu_s,
+        },
+        remedies=(
+            Remedy(
+                "take-less-often",
+                "Take it once for many steps (a batch, a local sum that is added at the end), or "
+                "leave it out where one thread owns the data.",
+                None,
+                1.0,
+                1.0 / (1.0 - severity),
+            ),
+        ),
+    )

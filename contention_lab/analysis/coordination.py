@@ -21,7 +21,7 @@ from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import coordination_waits
 from contention_lab.analysis.sites import is_user_code
 from contention_lab.analysis.windows import Windows
-from contention_lab.trace import Outcome
+from contention_lab.trace import Outcome, WaitFlag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,13 +136,16 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
     """Return all coordination in cases, the most waited for first."""
     spans = coordination_waits(trace)
     waits = trace.waits[spans.index]
-    keys, which = distinct(waits["lock"], waits["stack"])
+    for_room = waits["flags"] & int(WaitFlag.ROOM)
+    keys, which = distinct(waits["lock"], waits["stack"], for_room)
     places: dict[tuple[Any, ...], int] = {}
     place = np.zeros(len(keys), dtype=np.intp)
     purposes: list[Purpose] = []
-    for at, (lock_id, stack_id) in enumerate(keys):
+    for at, (lock_id, stack_id, is_for_room) in enumerate(keys):
         lock = trace.lock(lock_id)
         purpose, function = _purpose(lock, trace.stack(stack_id))
+        if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
+            purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
         made_at = lock.site or lock_id
         key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.name
         number = places.setdefault(key, len(places))
@@ -214,8 +217,7 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
         return _BY_TYPE[kind], ("", "")
     if maker in _BY_MAKER:
         return _BY_MAKER[maker], ("", "")
-    queue = maker.endswith("Queue") or kind in ("asyncio.Queue", "asyncio.PriorityQueue")
-    if queue and method in _BY_METHOD:
+    if maker.endswith("Queue") and method in _BY_METHOD:
         return _BY_METHOD[method], ("", "")
     user = stack[inner] if inner < len(stack) else None
     function = (user.filename, user.function) if user is not None else ("", "")

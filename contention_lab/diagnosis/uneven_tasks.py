@@ -28,9 +28,10 @@ def found(file: CaseFile) -> Iterator[Uneven]:
 
     A batch is a time in which at least one task of the pool ran. It counts if threads outside of
     the pool wait for results for most of it, all workers that take part were busy at some moment,
-    and the task that ends it took at least twice as long as its tasks do in the middle. What equal
-    tasks would save is the batch's length less its work divided by these workers; of all batches
-    together it must be a tenth of the run.
+    and the task that ends it worked at least twice as long as its tasks do in the middle (without
+    what they wait themselves), and for most of that time. What equal tasks would save is the
+    batch's length less its work divided by these workers; of all batches together it must be a
+    tenth of the run.
     """
     for pool in file.pools:
         uneven = _of(file, pool)
@@ -52,11 +53,12 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
         np.concatenate([case.end_ns[mine] for case, mine in outside]),
     )
     batches = Windows.union(pool.start_ns, pool.end_ns).joined(GAP_NS)
+    busy = _busy_ns(file, pool)
     saved_ns, tails, stragglers = 0.0, [], set[int]()
     for start, end in zip(batches.start_ns.tolist(), batches.end_ns.tolist(), strict=True):
         waits = int(waiting.covered_ns(np.array([start]), np.array([end]))[0])
         chosen = (pool.start_ns >= start) & (pool.end_ns <= end)
-        length = pool.end_ns[chosen] - pool.start_ns[chosen]
+        length = busy[chosen]
         workers = np.unique(pool.worker[chosen])
         last = int(np.argmax(pool.end_ns[chosen]))
         if (
@@ -64,9 +66,11 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
             or len(workers) < 2
             or _most_at_once(pool.start_ns[chosen], pool.end_ns[chosen]) < len(workers)
             or length[last] < LONGEST_TASK * np.median(length)
+            or length[last] < MOSTLY * (pool.end_ns - pool.start_ns)[chosen][last]
         ):
             continue
-        saved_ns += end - start - float(length.sum()) / len(workers)
+        taken = (pool.end_ns - pool.start_ns)[chosen]
+        saved_ns += end - start - float(taken.sum()) / len(workers)
         worker = int(pool.worker[chosen][last])
         others = pool.end_ns[chosen][pool.worker[chosen] != worker]
         tails.append((int(others.max(initial=start)), end))
@@ -96,6 +100,16 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
             "median_task_s": float(np.median(pool.end_ns - pool.start_ns)) / 1e9,
         },
     )
+
+
+def _busy_ns(file: CaseFile, pool: Pool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return how long each task worked: not what it waited itself."""
+    busy = pool.end_ns - pool.start_ns
+    for worker in pool.workers:
+        mine = pool.worker == worker
+        waiting = file.activity.waiting(worker)
+        busy[mine] -= waiting.covered_ns(pool.start_ns[mine], pool.end_ns[mine])
+    return busy
 
 
 def _most_at_once(

@@ -308,7 +308,7 @@ core_exec(PyObject *module)
     } constants[] = {
         {"MAX_STACK_DEPTH", CL_MAX_DEPTH}, {"ACQUIRED", CL_ACQUIRED}, {"TIMED_OUT", CL_TIMED_OUT},
         {"FAILED_TRY", CL_FAILED_TRY}, {"INTERRUPTED", CL_INTERRUPTED}, {"CANCELLED", CL_CANCELLED},
-        {"AGAIN", CL_WAIT_AGAIN},
+        {"AGAIN", CL_WAIT_AGAIN}, {"ROOM", CL_WAIT_ROOM},
     };
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) {

@@ -92,8 +92,8 @@ cl_task_wait_record(cl_task_wait *self, int outcome)
     cl_emit(thread, (cl_lock *)self->source, &self->record);
 }
 
-/* task_wait(source, waiters, awaited_stack=0, again=False): the task that runs begins to wait; what the task
- * awaits that would have to end that, and whether this continues its last wait. */
+/* task_wait(source, waiters, awaited_stack=0, flags=0): the task that runs begins to wait; what the task
+ * awaits that would have to end that, and flags of the record. */
 static PyObject *
 cl_task_wait_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -101,6 +101,7 @@ cl_task_wait_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     cl_lock *source = nargs >= 2 && nargs <= 4 ? cl_as_ours(args[0]) : NULL;
     unsigned long waiters = source == NULL ? 0 : PyLong_AsUnsignedLong(args[1]);
     unsigned long awaited = source == NULL || nargs < 3 ? 0 : PyLong_AsUnsignedLong(args[2]);
+    unsigned long flags = source == NULL || nargs < 4 ? 0 : PyLong_AsUnsignedLong(args[3]);
     cl_task *task;
     if (source == NULL || PyErr_Occurred()) {
         PyErr_SetString(PyExc_TypeError, "task_wait() takes a lock of ours and numbers");
@@ -113,7 +114,7 @@ cl_task_wait_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     Py_XDECREF((PyObject *)task);
     if (self != NULL) {
         self->record.awaited_stack = (uint32_t)awaited;
-        self->record.flags = nargs == 4 && args[3] == Py_True ? CL_WAIT_AGAIN : 0;
+        self->record.flags = (uint16_t)flags;
     }
     return (PyObject *)self;
 }
@@ -303,7 +304,7 @@ static PyType_Spec cl_task_wait_spec = {
     {"current_task", cl_current_task, METH_NOARGS, \
      "current_task()\n--\n\nThe record of the task that runs, None outside of one."}, \
     {"task_wait", (PyCFunction)(void (*)(void))cl_task_wait_begin, METH_FASTCALL, \
-     "task_wait(source, waiters, awaited_stack=0, again=False)\n--\n\nThe task that runs begins to wait."}, \
+     "task_wait(source, waiters, awaited_stack=0, flags=0)\n--\n\nThe task that runs begins to wait."}, \
     {"task_took", (PyCFunction)(void (*)(void))cl_task_took, METH_FASTCALL, \
      "task_took(cls, thing)\n--\n\nThe task that runs has got a permit without a wait."}, \
     {"task_gives", (PyCFunction)(void (*)(void))cl_task_gives, METH_FASTCALL, \

@@ -44,8 +44,10 @@ def _timed_wait(
         notifier = Notifier.table.get(id(self)) or Notifier(self)
         notifier.waker = 0, 0, notifier.waker[2]
         permits = LockPermits.of(self._lock)
-        again = task.woken == (permits.key, permits.since(task.party))
-        began = _core.task_wait(permits.source, len(self._waiters), 0, again)
+        is_again = task.woken == (permits.key, permits.since(task.party))
+        began = _core.task_wait(
+            permits.source, len(self._waiters), 0, _core.AGAIN if is_again else 0
+        )
         outer, task.coordination = task.coordination, began
         _core.watch(permits.source, True)
         try:

@@ -78,7 +78,8 @@ def _timed_put(
         if not self.full() or not _core.active():
             return await original(self, item)
         signal = QueueSignal.of(self)
-        began = _core.task_wait(signal.source, len(self._putters), signal.awaited(self._putters))
+        awaited = signal.awaited(self._putters)
+        began = _core.task_wait(signal.source, len(self._putters), awaited, _core.ROOM)
         try:
             await original(self, item)
         except BaseException as error:

@@ -1,0 +1,79 @@
+"""Who has the GIL and who wants it, on hand-made traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from contention_lab.analysis.gil_use import GilThread, gil_use
+from contention_lab.trace import Call, State, TraceBuilder, parse
+
+MS = 1_000_000
+
+
+def threads(builder: TraceBuilder) -> dict[str, GilThread]:
+    use = gil_use(parse(builder.bytes()))
+    assert use is not None
+    return {one.thread.name: one for one in use.threads}
+
+
+def test_a_trace_without_samples_has_no_use_of_the_gil() -> None:
+    assert gil_use(parse(TraceBuilder(duration_ns=MS).bytes())) is None
+
+
+def test_held_time_is_weighed_by_the_time_between_samples() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    builder.add_thread("a")
+    builder.add_thread("b")
+    for at in range(20):  # every millisecond
+        builder.add_gil_sample(at * MS, 1)
+    for at in range(20, 100, 8):  # every eight
+        builder.add_gil_sample(at * MS, 2, held=at < 60)
+    use = gil_use(parse(builder.bytes()))
+
+    assert use is not None
+    assert use.held_share == pytest.approx(0.56, abs=0.04)
+    held = {one.thread.name: one.held_s for one in use.threads}
+    assert held["a"] == pytest.approx(0.02, abs=0.001)
+    assert held["b"] == pytest.approx(0.036, abs=0.004)
+    assert not use.sampled
+    assert use.switch_interval_s == 0.005
+
+
+def test_a_row_of_samples_is_one_wait_for_the_gil() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS, meta={"switch_interval_s": 0.002})
+    builder.add_thread("io")
+    for at in range(100):
+        waiting = at % 10 >= 4  # 6 ms of every 10
+        state = State.AWAITS_GIL if waiting else State.BLOCKED
+        builder.add_state(at * MS, 1, state, call=0 if waiting else Call.READ)
+        builder.add_gil_sample(at * MS + 5000, 0)
+    (io,) = threads(builder).values()
+
+    assert io.wait_s == pytest.approx(0.06, abs=0.002)
+    assert io.blocked_s == pytest.approx(0.04, abs=0.002)
+    assert io.returns == 10
+    assert io.wait_each_s == pytest.approx(0.006)
+
+
+def test_time_in_recorded_waits_is_not_divided_by_samples() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    lock = builder.add_lock(name="cache")
+    builder.add_thread("a")
+    builder.add_wait(lock, 1, 0, 80 * MS, gil_ns=10 * MS)
+    for at in range(80, 100):
+        builder.add_state(at * MS, 1, State.AWAITS_GIL)
+        builder.add_gil_sample(at * MS + 5000, 0)
+    (one,) = threads(builder).values()
+
+    assert one.wait_s == pytest.approx(0.03)
+    assert one.blocked_s == pytest.approx(0.07)
+
+
+def test_tasks_have_no_gil() -> None:
+    builder = TraceBuilder(duration_ns=10 * MS)
+    builder.add_thread("loop")
+    builder.add_thread("task", is_task=True)
+    for at in range(10):
+        builder.add_gil_sample(at * MS, 1)
+
+    assert list(threads(builder)) == ["loop"]

@@ -1,0 +1,185 @@
+"""Findings about the GIL and the cores: when they are true, and above all when they are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contention_lab.diagnosis import Diagnosis, diagnose
+from contention_lab.trace import Call, Outcome, State, TraceBuilder, WaitFlag, parse
+
+MS = 1_000_000
+
+
+class Turns:
+    """Threads that take turns at the GIL, 5 ms each, and some that come for it briefly.
+
+    Each of the `light` ones is blocked for 5 ms of every 20 and waits for the GIL otherwise.
+    """
+
+    def __init__(
+        self, *, hungry: int = 3, light: int = 0, wait: bool = True, samples: bool = True
+    ) -> None:
+        self.builder = builder = TraceBuilder(
+            meta={"machine": {"cores": 2}, "switch_interval_s": 0.005}, duration_ns=600 * MS
+        )
+        parse_row = builder.add_stack(builder.add_frame("parse_row", "/src/rows.py", 4))
+        serve = builder.add_stack(builder.add_frame("serve", "/src/web.py", 8))
+        threads = [builder.add_thread(f"worker {k}") for k in range(hungry)]
+        servers = [builder.add_thread(f"server {k}") for k in range(light)]
+        for at in range(600):
+            owner = threads[at // 5 % hungry] if threads else 0
+            for thread in threads if samples else ():
+                mine = thread == owner or not wait
+                state = State.RUNNABLE if mine else State.AWAITS_GIL
+                builder.add_state(at * MS, thread, state)
+                if at % 50 == 0:
+                    builder.add_state(at * MS + 9, thread, state, stack=parse_row)
+            for thread in servers if samples else ():
+                blocked = at % 20 < 5
+                state = State.BLOCKED if blocked else State.AWAITS_GIL
+                builder.add_state(at * MS, thread, state, call=Call.POLL if blocked else 0)
+                if at % 50 == 0:
+                    builder.add_state(at * MS + 9, thread, State.AWAITS_GIL, stack=serve)
+            builder.add_gil_sample(at * MS + 1000, owner, held=owner != 0)
+        builder.set_status(process_cpu_ns=600 * MS)
+
+    def diagnosis(self) -> Diagnosis:
+        return diagnose(parse(self.builder.bytes()))
+
+
+# gil-bound
+
+
+def test_threads_that_all_run_python_are_bound_by_the_gil() -> None:
+    diagnosis = Turns().diagnosis()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "gil-bound"
+    assert finding.lock is None
+    assert finding.severity == pytest.approx(2 / 3, abs=0.01)
+    assert [party.site.function for party in finding.victims if party.site] == ["parse_row"]
+    assert [party.site.function for party in finding.culprits if party.site] == ["parse_row"]
+    assert finding.remedies[0].speedup_high == pytest.approx(2.0)  # cores
+    assert "3 threads run Python in `parse_row`, one at a time" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hungry": 1},  # one alone
+        {"wait": False},  # they do not wait for it: native work
+        {"samples": False},  # nobody saw what they did
+    ],
+)
+def test_without_two_that_wait_it_is_not_the_gil(changes: dict[str, Any]) -> None:
+    assert Turns(**changes).diagnosis().verdict == "healthy"
+
+
+def test_spinning_for_a_lock_is_not_called_bound_by_the_gil() -> None:
+    turns = Turns()
+    lock = turns.builder.add_lock("threading.Lock", name="flag")
+    for thread in (1, 2):
+        turns.builder.add_wait(
+            lock,
+            thread,
+            0,
+            500 * MS,
+            outcome=Outcome.FAILED_TRY,
+            flags=int(WaitFlag.SERIES),
+            spin_ns=500 * MS,
+            spin_cpu_ns=200 * MS,
+            spins=1000,
+        )
+    kinds = {finding.kind for finding in turns.diagnosis().findings}
+
+    assert not kinds & {"gil-bound", "gil-convoy"}
+
+
+def test_a_lock_owned_by_threads_that_wait_for_the_gil_is_acquitted() -> None:
+    # A woken thread has the lock at once and the GIL much later: the others wait for it meanwhile.
+    turns = Turns()
+    lock = turns.builder.add_lock("threading.Lock", name="statistics")
+    for at in range(40):
+        start = at * 15 * MS
+        turns.builder.add_hold(lock, 1, start, start + 10 * MS, waiters=1)
+        turns.builder.add_wait(lock, 1, start, start + 10 * MS, gil_ns=10 * MS)
+        turns.builder.add_wait(lock, 2, start, start + 10 * MS, holder=1)
+    diagnosis = turns.diagnosis()
+
+    assert diagnosis.verdict == "gil-bound"
+    assert all(finding.lock is None for finding in diagnosis.findings)
+
+
+# gil-convoy
+
+
+def test_threads_that_come_back_late_from_blocking_calls_are_a_convoy() -> None:
+    diagnosis = Turns(hungry=1, light=2).diagnosis()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "gil-convoy"
+    assert finding.severity == pytest.approx(0.5, abs=0.02)  # two of three, three quarters
+    assert finding.evidence["wait_each_s"] == pytest.approx(0.015, abs=0.001)
+    assert [party.site.function for party in finding.victims if party.site] == ["serve"]
+    assert [party.site.function for party in finding.culprits if party.site] == ["parse_row"]
+
+
+def test_without_a_thread_that_keeps_the_gil_there_is_no_convoy() -> None:
+    kinds = [finding.kind for finding in Turns(hungry=0, light=3).diagnosis().findings]
+
+    assert "gil-convoy" not in kinds
+
+
+# native-oversubscription
+
+
+def crowd(
+    *, native: int = 7, python: int = 1, cores: int | None = 2, native_cpu: float = 0.9
+) -> Diagnosis:
+    """A process of which these many threads want a CPU."""
+    meta = {} if cores is None else {"machine": {"cores": cores}}
+    builder = TraceBuilder(meta=meta, duration_ns=1000 * MS)
+    matmul = builder.add_stack(builder.add_frame("train", "/src/train.py", 6))
+    thread = builder.add_thread("trainer")
+    for at in range(0, 1000, 25):
+        builder.add_load(
+            at * MS,
+            threads=1,
+            runnable=python,
+            native_threads=native,
+            native_runnable=native,
+            native_cpu_ns=round(at * MS * native_cpu * 2),
+            delay_ns=at * MS * 5,
+            involuntary=at,
+        )
+        builder.add_state(at * MS, thread, State.RUNNABLE, stack=matmul)
+    builder.set_status(process_cpu_ns=2000 * MS)
+    return diagnose(parse(builder.bytes()))
+
+
+def test_more_native_threads_than_cores_are_too_many() -> None:
+    diagnosis = crowd()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "native-oversubscription"
+    assert finding.severity == pytest.approx(0.75, abs=0.01)
+    assert finding.evidence["runnable_threads"] == pytest.approx(8.0)
+    assert [party.site.function for party in finding.victims if party.site] == ["train"]
+    assert "8.0 threads want a CPU at a time and there are 2 cores" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cores": 8},  # enough for all
+        {"cores": None},  # nobody knows
+        {"native": 1},  # a pool as large as the machine, and its caller... on two cores
+        {"native": 0, "python": 8},  # Python's own threads in native code
+        {"native": 3, "python": 5},  # mostly those
+        {"native_cpu": 0.1},  # they do next to nothing
+    ],
+)
+def test_native_threads_that_fit_are_no_finding(changes: dict[str, Any]) -> None:
+    assert crowd(**changes).verdict == "healthy"

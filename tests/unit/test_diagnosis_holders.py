@@ -1,0 +1,206 @@
+"""Findings about what is done under a lock: when they are true, and above all when they are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contention_lab.diagnosis import Diagnosis, diagnose
+from contention_lab.trace import Call, State, TraceBuilder, parse
+
+MS = 1_000_000
+
+
+class Cache:
+    """A thread that holds a lock for a while again and again, and readers that wait meanwhile.
+
+    It holds for `hold_ms` every `period_ms`; four readers wait from its start to its end, each
+    takes the lock `reads` times altogether, and holds it for 10 microseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        state: State = State.BLOCKED,
+        call: int = Call.SOCKET,
+        gil: bool = False,
+        native: float = 0.0,
+        turns: int = 20,
+        hold_ms: int = 20,
+        period_ms: int = 40,
+        reads: int = 200,
+        same_path: bool = False,
+        library: bool = False,
+        known: float = 1.0,
+        gil_always: bool = False,
+        has_gil: bool = True,
+    ) -> None:
+        meta = {"python": {"version": "3.11.7", "gil": has_gil}, "machine": {"cores": 4}}
+        self.builder = builder = TraceBuilder(meta=meta, duration_ns=turns * period_ms * MS)
+        made = builder.add_frame("Cache.__init__", "/src/cache.py", 5)
+        refresh = builder.add_frame("Cache.refresh", "/src/cache.py", 20)
+        fetch = builder.add_frame("fetch", "/src/net.py", 7)
+        get = refresh if same_path else builder.add_frame("Cache.get", "/src/cache.py", 12)
+        handle = builder.add_frame("Handler.handle", "/usr/lib/python3.11/logging/__init__.py", 1)
+        lock = builder.add_lock("threading.Lock", name="cache", site=made)
+        release = builder.add_stack(handle, refresh) if library else builder.add_stack(refresh)
+        working, waiting = builder.add_stack(fetch, refresh), builder.add_stack(get)
+        holder = builder.add_thread("refresher", cpu_ns=turns * MS)
+        readers = [builder.add_thread(f"reader {k}") for k in range(4)]
+        for turn in range(turns):
+            start = turn * period_ms * MS
+            end = start + hold_ms * MS
+            builder.add_hold(
+                lock, holder, start, end, site=refresh, stack=release, waiters=len(readers)
+            )
+            for reader in readers:
+                builder.add_wait(
+                    lock,
+                    reader,
+                    start,
+                    end,
+                    stack=waiting,
+                    holder=holder,
+                    holder_site=refresh,
+                    holder_stack=working,
+                    park_ns=end - start,
+                )
+            for at in range(round(hold_ms * known)):
+                time = start + at * MS + MS // 2
+                is_native = at < hold_ms * native
+                builder.add_state(
+                    time,
+                    holder,
+                    State.RUNNABLE if is_native else state,
+                    call=0 if is_native or state != State.BLOCKED else call,
+                )
+            for at in range(period_ms):
+                mine = gil and hold_ms * native <= at < hold_ms
+                builder.add_gil_sample(
+                    start + at * MS + MS // 2 + 1000,
+                    holder if mine else readers[0] if gil_always else 0,
+                    held=mine or gil_always,
+                )
+        held_ns = turns * hold_ms * MS
+        builder.add_counter(lock, holder, acquires=turns, hold_ns=held_ns, max_hold_ns=hold_ms * MS)
+        for reader in readers:
+            builder.add_counter(
+                lock,
+                reader,
+                acquires=reads,
+                contended=turns,
+                wait_ns=held_ns,
+                hold_ns=reads * 10_000,
+            )
+        builder.set_status(process_cpu_ns=turns * hold_ms * MS // 2)
+
+    def diagnosis(self) -> Diagnosis:
+        return diagnose(parse(self.builder.bytes()))
+
+
+# held-across-io
+
+
+def test_a_lock_held_across_a_request_is_held_across_io() -> None:
+    diagnosis = Cache().diagnosis()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "held-across-io"
+    assert finding.severity == pytest.approx(0.4, abs=0.01)  # 4 of 5 threads, half of the time
+    assert finding.culprits[0].site is not None
+    assert finding.culprits[0].site.function == "fetch"
+    assert finding.evidence["held_in_socket_s"] == pytest.approx(1.6)
+    assert finding.summary == (
+        "4 of 5 threads stand still in `Cache.get` while `Cache.refresh` (cache.py:20) holds "
+        "`cache` (threading.Lock, made at cache.py:5) across `fetch` (network traffic), 20 ms at a "
+        "time: 40 % of their time; do that outside the lock."
+    )
+    assert finding.remedies[0].kind == "move-io-out"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": State.RUNNABLE},  # native work
+        {"native": 0.3},  # a good part of it is
+        {"known": 0.0},  # nobody saw what it was
+        {"state": State.AWAITS_LOCK},  # it waits for a lock of the C library
+    ],
+)
+def test_without_nearly_all_of_it_blocked_it_is_not(changes: dict[str, Any]) -> None:
+    diagnosis = Cache(**changes, same_path=True).diagnosis()
+
+    assert diagnosis.verdict == "serialised-by-lock"
+
+
+def test_little_waiting_for_io_is_no_finding() -> None:
+    assert Cache(hold_ms=2).diagnosis().verdict == "healthy"
+
+
+# slow-holder-elsewhere
+
+
+def test_seldom_slow_work_that_others_wait_for_is_a_slow_holder() -> None:
+    diagnosis = Cache(state=State.RUNNABLE).diagnosis()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "slow-holder-elsewhere"
+    assert finding.evidence["culprit_acquire_share"] == pytest.approx(20 / 820)
+    assert finding.evidence["culprit_hold_s"] == pytest.approx(0.02)
+    assert finding.evidence["other_hold_s"] == pytest.approx(1e-5)
+    assert "takes it in 2.4 % of the acquires, but holds it 20 ms at a time" in finding.summary
+
+
+def test_sleeping_in_a_callback_of_a_library_that_holds_is_a_slow_holder() -> None:
+    assert Cache(library=True).diagnosis().verdict == "slow-holder-elsewhere"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"same_path": True},  # those who wait do the same
+        {"reads": 15},  # it takes the lock as often as others
+    ],
+)
+def test_one_path_of_equals_is_no_slow_holder(changes: dict[str, Any]) -> None:
+    diagnosis = Cache(state=State.RUNNABLE, **changes).diagnosis()
+
+    assert diagnosis.verdict == "serialised-by-lock"
+
+
+# gil-masked-lock
+
+
+def test_a_lock_that_only_python_is_run_under_is_masked_by_the_gil() -> None:
+    diagnosis = Cache(state=State.RUNNABLE, gil=True, gil_always=True).diagnosis()
+
+    (finding,) = diagnosis.findings
+    assert diagnosis.verdict == finding.kind == "gil-masked-lock"
+    assert finding.evidence["python_share_of_holds"] == pytest.approx(1.0, abs=0.06)
+    assert "only runs Python while it holds it" in finding.summary
+    assert diagnosis.totals["gil_share"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gil_always": False},  # the GIL is free for half of the time
+        {"gil": False},  # it is native work
+        {"native": 0.5},  # half of it is
+        {"known": 0.0},
+    ],
+)
+def test_a_lock_that_the_gil_does_not_explain_is_not_masked(changes: dict[str, Any]) -> None:
+    settings = {"state": State.RUNNABLE, "gil": True, "gil_always": True, **changes}
+
+    assert Cache(**settings).diagnosis().verdict != "gil-masked-lock"
+
+
+def test_without_a_gil_no_lock_is_masked() -> None:
+    builder = Cache(state=State.RUNNABLE, has_gil=False)
+    builder.builder._gil.clear()  # no samples of what is not there
+    diagnosis = builder.diagnosis()
+
+    assert diagnosis.verdict == "slow-holder-elsewhere"
+    assert diagnosis.totals["gil_share"] is None

@@ -11,6 +11,7 @@
 #include "task_wait.h"
 #include "thread_permits.h"
 #include "simple_queue.h"
+#include "pool_task.h"
 #include "loop_step.h"
 #include "exchange.h"
 #include "front.h"
@@ -223,7 +224,6 @@ static PyMethodDef core_methods[] = {
     CL_EMIT_METHODS,
     CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,
-    CL_PERMIT_METHODS,
     CL_TASK_METHODS,
     CL_THREAD_PERMITS_METHODS,
     CL_SIMPLE_QUEUE_METHODS,
@@ -284,10 +284,11 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
         || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0
+        || cl_lock_type_add(module, "PoolTask", &cl_pool_task_spec, NULL) < 0
         || cl_lock_type_add(module, "TimedMethod", &cl_timed_spec, NULL) < 0) {
         return -1;
     }
-    if (cl_drop_in_ready(module) < 0 || cl_permit_ready(module) < 0 || cl_beside_ready(module) < 0
+    if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0
         || cl_thread_permits_ready() < 0 || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0) {
         return -1;
     }

@@ -13,21 +13,6 @@ typedef struct {
     PyObject *task; /* owned; NULL for a thread */
 } cl_permit;
 
-typedef struct {
-    PyObject_HEAD
-    cl_permit permit;
-} cl_permit_object;
-
-static PyTypeObject *cl_permit_type; /* kept */
-
-static void
-cl_permit_dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    type->tp_free(object);
-    Py_DECREF((PyObject *)type);
-}
-
 /* The calling thread's state if something is being recorded, else NULL. */
 static inline cl_thread *
 cl_recording_thread(void)
@@ -90,62 +75,5 @@ cl_permit_end(const cl_permit *permit, cl_lock *lock, cl_thread *thread, uint64_
         cl_thread_record(thread, CL_HOLDS, &hold, sizeof hold);
     }
 }
-
-/* take(source): a permit that this thread has from now on. */
-static PyObject *
-cl_permit_take(PyObject *module, PyObject *object)
-{
-    (void)module;
-    cl_lock *lock = cl_as_ours(object);
-    if (lock == NULL) {
-        PyErr_SetString(PyExc_TypeError, "take() takes a lock of ours");
-        return NULL;
-    }
-    cl_permit_object *permit = PyObject_New(cl_permit_object, cl_permit_type);
-    if (permit != NULL) {
-        cl_permit_begin(&permit->permit, lock, cl_recording_thread(), 0, 0, 1);
-    }
-    return (PyObject *)permit;
-}
-
-/* give(source, permit): this thread has given that permit back. */
-static PyObject *
-cl_permit_give(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
-{
-    (void)module;
-    cl_lock *lock = nargs == 2 ? cl_as_ours(args[0]) : NULL;
-    if (lock == NULL || !Py_IS_TYPE(args[1], cl_permit_type)) {
-        PyErr_SetString(PyExc_TypeError, "give() takes a lock of ours and a permit");
-        return NULL;
-    }
-    cl_permit_end(&((cl_permit_object *)args[1])->permit, lock, cl_recording_thread(), cl_now(), 0, 0, 0);
-    Py_RETURN_NONE;
-}
-
-static PyType_Slot cl_permit_slots[] = {
-    {Py_tp_doc, "One permit that somebody has; made by take()."},
-    {Py_tp_dealloc, cl_permit_dealloc},
-    {0, NULL},
-};
-
-static PyType_Spec cl_permit_spec = {
-    .name = "contention_lab.native._core.Permit",
-    .basicsize = sizeof(cl_permit_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = cl_permit_slots,
-};
-
-static int
-cl_permit_ready(PyObject *module)
-{
-    cl_permit_type = (PyTypeObject *)PyType_FromSpec(&cl_permit_spec);
-    return cl_permit_type == NULL ? -1
-                                  : PyModule_AddObjectRef(module, "Permit", (PyObject *)cl_permit_type);
-}
-
-#define CL_PERMIT_METHODS \
-    {"take", cl_permit_take, METH_O, "take(source)\n--\n\nA permit that this thread has from now on."}, \
-    {"give", (PyCFunction)(void (*)(void))cl_permit_give, METH_FASTCALL, \
-     "give(source, permit)\n--\n\nThis thread has given that permit back."}
 
 #endif

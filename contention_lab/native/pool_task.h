@@ -1,0 +1,152 @@
+/* A task that was given to a pool of threads: it waits for a worker, and then keeps him busy.
+ *
+ * Its wait is that of a party of its own, recorded when it is over; its run is a hold of its worker on the
+ * pool.
+ */
+#ifndef CL_POOL_TASK_H
+#define CL_POOL_TASK_H
+
+#include "emit.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *workers; /* owned: the pool's entry in the trace */
+    uint32_t epoch, stack;
+    uint64_t start_ns;
+    cl_permit permit; /* while it runs; start_ns 0: it does not, or is not recorded */
+} cl_pool_task;
+
+/* PoolTask(workers): it is being submitted here and now. */
+static PyObject *
+cl_pool_task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *workers;
+    if (kwargs != NULL || !PyArg_ParseTuple(args, "O:PoolTask", &workers)) {
+        return NULL;
+    }
+    if (cl_as_ours(workers) == NULL) {
+        PyErr_SetString(PyExc_TypeError, "PoolTask() takes a lock of ours");
+        return NULL;
+    }
+    cl_pool_task *self = (cl_pool_task *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->workers = Py_NewRef(workers);
+    cl_thread *thread = cl_recording_thread();
+    if (thread != NULL) {
+        self->epoch = thread->epoch;
+        self->start_ns = cl_now() | 1u;
+        if (cl_session.level >= CL_LEVEL_PROFILE) {
+            self->stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
+        }
+    }
+    return (PyObject *)self;
+}
+
+/* What to call a task, by its function, without asking anything of the program's: a new reference. */
+static PyObject *
+cl_pool_task_name(PyObject *function)
+{
+    PyObject *inner = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+    PyObject *name = PyFunction_Check(inner) ? Py_NewRef(((PyFunctionObject *)inner)->func_qualname)
+                                             : PyType_GetQualName(Py_TYPE(function));
+    Py_ssize_t bytes;
+    const char *text = name == NULL ? NULL : PyUnicode_AsUTF8AndSize(name, &bytes), *last = NULL;
+    static const char local[] = "<locals>.";
+    for (const char *at = text; at != NULL && (at = strstr(at, local)) != NULL;) {
+        last = at += sizeof local - 1;
+    }
+    if (last != NULL) {
+        Py_SETREF(name, PyUnicode_FromStringAndSize(last, bytes - (last - text)));
+    }
+    if (name == NULL || text == NULL) {
+        PyErr_Clear();
+    }
+    return name;
+}
+
+/* begun(function, cancelled): this thread, a worker, has taken it just now. */
+static PyObject *
+cl_pool_task_begun(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    cl_pool_task *self = (cl_pool_task *)object;
+    if (nargs != 2) {
+        PyErr_SetString(PyExc_TypeError, "begun() takes a function and a flag");
+        return NULL;
+    }
+    cl_thread *thread = cl_recording_thread();
+    if (thread == NULL || thread->epoch != self->epoch) {
+        Py_RETURN_NONE;
+    }
+    PyObject *name = cl_pool_task_name(args[0]);
+    PyObject *party = name == NULL ? NULL : cl_emit_party(NULL, name);
+    Py_XDECREF(name);
+    if (party == NULL) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    cl_lock *workers = (cl_lock *)self->workers;
+    int cancelled = args[1] == Py_True;
+    cl_wait_record wait = {
+        .start_ns = self->start_ns, .end_ns = cl_now(), .stack = self->stack,
+        .thread = (uint32_t)PyLong_AsUnsignedLong(party), .kind = CL_COORDINATION,
+        .outcome = cancelled ? CL_CANCELLED : CL_ACQUIRED};
+    Py_DECREF(party);
+    cl_emit(thread, workers, &wait);
+    if (!cancelled) {
+        cl_permit_begin(&self->permit, workers, thread, 0, 0, 1);
+        cl_watch_begin(workers);
+    }
+    Py_RETURN_NONE;
+}
+
+/* ended(): it has run, on this thread. */
+static PyObject *
+cl_pool_task_ended(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    cl_pool_task *self = (cl_pool_task *)object;
+    cl_thread *thread = cl_recording_thread();
+    if (self->permit.start_ns != 0) {
+        if (thread != NULL && thread->epoch == self->epoch) {
+            cl_permit_end(&self->permit, (cl_lock *)self->workers, thread, cl_now(), 0, 0, 0);
+        }
+        self->permit.start_ns = 0;
+        cl_watch_end((cl_lock *)self->workers);
+    }
+    Py_RETURN_NONE;
+}
+
+static void
+cl_pool_task_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(((cl_pool_task *)object)->workers);
+    type->tp_free(object);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyMethodDef cl_pool_task_methods[] = {
+    {"begun", (PyCFunction)(void (*)(void))cl_pool_task_begun, METH_FASTCALL,
+     "begun(function, cancelled)\n--\n\nA worker has taken it just now."},
+    {"ended", cl_pool_task_ended, METH_NOARGS, "ended()\n--\n\nIt has run."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot cl_pool_task_slots[] = {
+    {Py_tp_doc, "PoolTask(workers)\n--\n\nA task that waits for a worker of a pool."},
+    {Py_tp_new, cl_pool_task_new},
+    {Py_tp_dealloc, cl_pool_task_dealloc},
+    {Py_tp_methods, cl_pool_task_methods},
+    {0, NULL},
+};
+
+static PyType_Spec cl_pool_task_spec = {
+    .name = "contention_lab.native._core.PoolTask",
+    .basicsize = sizeof(cl_pool_task),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = cl_pool_task_slots,
+};
+
+#endif

@@ -26,6 +26,7 @@ COMMANDS: "Final" = (
     "top",
     "fit",
     "simulate",
+    "calibrate",
     "doctor",
 )
 

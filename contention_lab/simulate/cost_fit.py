@@ -66,8 +66,8 @@ def fitted_costs(policy: Policy, points: Sequence[Measured], machine: Machine) -
     points
         Measurements, best at two or more ratios of hold to think time, and with one thread too.
     machine
-        Where they were made, with at least as many cores as threads. For locks that sleep, the time
-        of a wake-up is found as what comes on top of the machine's.
+        Where they were made, with at least as many cores as threads. For locks that sleep, what is
+        found of a wake-up comes on top of the machine's.
 
     Raises
     ------
@@ -165,7 +165,6 @@ def _nearest(
     policy: Policy, costs: LockCosts, points: Sequence[Measured], machine: Machine
 ) -> LockCosts:
     several = _few([point for point in points if point.threads > 1])
-    bare = replace(machine, switch_ns=0.0, wake_same_ns=0.0, wake_other_ns=0.0)
     best, least = costs, np.inf
     for (park, park_share, call, call_share), spin_ns, wake_ns in product(
         SLEEP_CALLS, SPIN_NS, WAKE_NS
@@ -180,7 +179,7 @@ def _nearest(
         errors = [
             abs(
                 np.log(
-                    cycle_ns(policy, guess, bare, point.hold_ns, point.think_ns, point.threads)
+                    cycle_ns(policy, guess, machine, point.hold_ns, point.think_ns, point.threads)
                     / point.cycle_ns
                 )
             )

@@ -5,14 +5,14 @@ it. Being inside is not recorded, but coming in and going out are: holds of the 
 at two lines in turn. While somebody waits on the lock's condition these are recorded, whether they
 block anybody or not (up to a limit: then only the time until the last one is spoken of).
 
-Which of the two is coming in? The one after which a writer that waits can never get in. If both
-could be, the line that wakes waiters is going out; if nobody is woken, nothing is said.
+Which of the two is coming in? The line that wakes waiters is going out. If nobody is woken, it is
+the order in the source: what both are reached from comes in before it goes out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.sites import user_frame
 from contention_lab.analysis.windows import Windows
-from contention_lab.trace import HoldFlag, WaitFlag
+from contention_lab.trace import HoldFlag, Level, WaitFlag
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
     Integers: TypeAlias = npt.NDArray[np.int64]
-
-COVERED: Final = 0.9
-"""Share of the waiting during which somebody must be inside for a way of reading the lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +77,8 @@ def visits(trace: Trace, case: CoordinationCase) -> Visits | None:
     holds = hold_spans(trace)
     watched = trace.holds["flags"] & int(HoldFlag.WATCHED) != 0
     mine = np.isin(holds.lock, list(case.locks)) & ~np.isin(holds.thread, [*case.waiters])
-    mine &= watched | (trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0)
+    if trace.level < Level.TRACE:  # there, all are recorded
+        mine &= watched | (trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0)
     part = holds.where(mine)
     if len(part.index) < 2:
         return None
@@ -92,18 +90,41 @@ def visits(trace: Trace, case: CoordinationCase) -> Visits | None:
     pair = [lines[int(at)][0] for at in most]
     chosen = np.isin(site, pair)
     part, site = part.where(chosen), site[chosen]
+    first = _entry(trace, case, part, site, pair)
+    if first is None:
+        return None
+    entry, leave = pair if pair[0] == first else pair[::-1]
     waited = case.windows.within(0, int(part.end_ns.max()))
-    ways = [_paired(part, site, entry, leave, waited) for entry, leave in (pair, pair[::-1])]
-    satisfied = _satisfied(case)
-    found = []
-    for (start, end, thread), (entry, leave) in zip(ways, (pair, pair[::-1]), strict=True):
-        entered = int(np.count_nonzero(waited.contains(start)))
-        found.append(Visits(start, end, thread, entry, leave, entered, waited, satisfied))
-    likely = [one for one in found if one.covered_share >= COVERED]
-    if len(likely) > 1:
-        woken_at = _line_of_waking(trace, case, pair)
-        likely = [one for one in likely if one.exit == woken_at]
-    return likely[0] if likely else None
+    start, end, thread = _paired(part, site, entry, leave, waited)
+    entered = int(np.count_nonzero(waited.contains(start)))
+    return Visits(start, end, thread, entry, leave, entered, waited, _satisfied(case))
+
+
+def _entry(
+    trace: Trace, case: CoordinationCase, part: Spans, site: Integers, lines: list[int]
+) -> int | None:
+    """Return which of two lines is coming in, None if that is not known."""
+    waking = _line_of_waking(trace, case, lines)
+    if waking:
+        return lines[0] if waking == lines[1] else lines[1]
+    stacks = trace.holds["stack"][part.index]
+    seen = [np.unique(stacks[(site == line) & (stacks != 0)]).tolist() for line in lines]
+    for one in seen[0]:
+        for other in seen[1]:
+            before = _comes_before(trace, one, other)
+            if before is not None:
+                return lines[0] if before else lines[1]
+    return None
+
+
+def _comes_before(trace: Trace, one: int, other: int) -> bool | None:
+    """Tell which of two stacks is earlier in the function where they part, if they part in one."""
+    for a, b in zip(trace.stack(one)[::-1], trace.stack(other)[::-1], strict=False):
+        if (a.filename, a.function) != (b.filename, b.function):
+            return None
+        if a.line != b.line:
+            return a.line < b.line
+    return None
 
 
 def _paired(

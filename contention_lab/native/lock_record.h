@@ -368,11 +368,14 @@ cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blo
 {
     uint64_t length = hold->end_ns - hold->start_ns;
     cl_count_hold(block, length);
+    uint32_t wants_stack = hold->flags & CL_HOLD_WANTS_STACK;
+    hold->flags &= ~CL_HOLD_WANTS_STACK;
     if (__builtin_expect(!blocked, 1)) {
         if (cl_session.level < CL_LEVEL_TRACE) {
             if (__builtin_expect(hold->flags & CL_HOLD_WATCHED, 0)
                 && cl_session.level == CL_LEVEL_PROFILE) {
                 hold->flags |= CL_HOLD_UNCONTENDED;
+                hold->stack = wants_stack ? cl_stack_capture(thread->frames, cl_session.stack_depth) : 0;
                 cl_thread_record(thread, CL_HOLDS, hold, sizeof *hold);
             }
             return;
@@ -420,7 +423,7 @@ cl_lock_release(cl_lock *lock)
         atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
     }
     hold.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
-    hold.flags = cl_watched(lock) ? CL_HOLD_WATCHED : 0;
+    hold.flags = cl_watched(lock);
     atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
     hold.end_ns = cl_now();
     uint32_t old = cl_lock_unlock(lock);

@@ -64,11 +64,13 @@ cl_permit_end(const cl_permit *permit, cl_lock *lock, cl_thread *thread, uint64_
         .lock = lock->id, .thread = permit->party, .site = permit->site, .waiters = waiters,
         .release_thread = party != 0 ? party : thread->id,
         .flags = (handed_off ? CL_HOLD_HANDED_OFF : 0u) | (waiters > 0 ? 0u : CL_HOLD_UNCONTENDED)};
-    int watched = cl_watched(lock);
-    hold.flags |= watched ? CL_HOLD_WATCHED : 0u;
+    uint32_t watched = cl_watched(lock);
+    hold.flags |= watched & CL_HOLD_WATCHED;
     cl_count_hold(block, hold.end_ns - hold.start_ns);
     if (waiters > 0) {
         cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
+    }
+    if (waiters > 0 || (watched & CL_HOLD_WANTS_STACK && cl_session.level >= CL_LEVEL_PROFILE)) {
         hold.stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
     }
     if (waiters > 0 || watched || cl_session.level == CL_LEVEL_TRACE) {

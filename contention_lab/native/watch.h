@@ -3,7 +3,7 @@
  * Whether the waiter's predicate can become true is decided by what others do under the lock, and they need
  * not contend for it: readers that come and go under a user's readers-writer lock never block each other. So
  * while somebody waits, every hold of the lock is recorded with its site, up to a number for each tenth of a
- * second. Locks that the standard library keeps inside queues, events and the like are not watched.
+ * second; the first ones with the stack at the release, which says from where the site is reached. Locks that the standard library keeps inside queues, events and the like are not watched.
  */
 #ifndef CL_WATCH_H
 #define CL_WATCH_H
@@ -11,7 +11,9 @@
 #include "lock_object.h"
 
 #define CL_WATCHED_HOLDS 4096u
+#define CL_WATCHED_STACKS 64u /* of these */
 #define CL_WATCH_PERIOD_NS 100000000u
+#define CL_HOLD_WANTS_STACK 0x100u /* in the flags of a hold, until it is recorded */
 
 /* Whether the lock is one that the program waits on by itself: made by its own code, or by a Condition. */
 static int
@@ -44,8 +46,8 @@ cl_watch_end(cl_lock *lock)
     }
 }
 
-/* Whether a hold that nobody contended for is to be recorded because it is watched. */
-static inline int
+/* The flags of a hold that is to be recorded because it is watched, whoever contends for it; else 0. */
+static inline uint32_t
 cl_watched(cl_lock *lock)
 {
     if (__builtin_expect(atomic_load_explicit(&lock->watchers, memory_order_relaxed) == 0, 1)) {
@@ -56,7 +58,7 @@ cl_watched(cl_lock *lock)
         return 0;
     }
     atomic_store_explicit(&lock->watched_left, left - 1, memory_order_relaxed);
-    return 1;
+    return CL_HOLD_WATCHED | (left > CL_WATCHED_HOLDS - CL_WATCHED_STACKS ? CL_HOLD_WANTS_STACK : 0u);
 }
 
 #endif

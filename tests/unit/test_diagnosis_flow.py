@@ -1,0 +1,201 @@
+"""Queues and buffers: back-pressure, starvation, idleness, stocks; and what is none of them."""
+
+from __future__ import annotations
+
+from coordination_scene import Call, Scene, State
+
+QUEUE = "threading.Lock in Queue"
+
+
+def producers_and_consumer(
+    *, work_ms: float = 5.0, upstream_ms: float = 0.0, waiting: float = 1.0
+) -> Scene:
+    """Three producers that wait for room; a consumer makes some every `work_ms`.
+
+    It waits elsewhere for `upstream_ms` of that; producers wait for a share of the time.
+    """
+    scene = Scene()
+    queue, other = scene.lock(QUEUE, 10), scene.lock("threading.Lock in Queue", 11)
+    consumer = scene.thread("consumer", end_ms=1000.0)
+    putting = scene.stack("queue.py:Queue.put", ("producer", 20))
+    taking = scene.stack("queue.py:Queue.get", ("consumer", 30))
+    storing = scene.stack(("store", 40), ("consumer", 31))
+    producers = [scene.thread(f"producer {i}", end_ms=990.0) for i in range(3)]
+    steps = int(980.0 / work_ms)
+    for step in range(steps):
+        at = step * work_ms
+        for producer in producers:
+            start = at + (1.0 - waiting) * work_ms
+            scene.wait(
+                queue, producer, start, at + work_ms, putting, by=consumer, waking=taking, wake=step
+            )
+        if upstream_ms:
+            scene.wait(other, consumer, at, at + upstream_ms, taking, by=scene.main)
+    scene.seen(consumer, storing, 0.0, 980.0, State.BLOCKED, Call.SLEEP)
+    return scene
+
+
+def test_producers_that_wait_for_a_busy_consumer_are_held_back_by_its_code() -> None:
+    scene = producers_and_consumer()
+    found = scene.finding("backpressure")
+    assert found is not None
+    assert scene.diagnosis().verdict == "backpressure"
+    assert found.severity > 0.9
+    assert found.lock is None
+    assert found.victims[0].site is not None
+    assert (found.victims[0].site.function, found.victims[0].site.line) == ("producer", 20)
+    assert found.culprits[0].site is not None
+    assert (found.culprits[0].site.function, found.culprits[0].site.line) == ("store", 40)
+    assert "more room would only fill up later" in found.summary
+
+
+def test_a_consumer_that_waits_for_somebody_further_on_is_not_the_bottleneck() -> None:
+    assert producers_and_consumer(upstream_ms=3.0).finding("backpressure") is None
+
+
+def test_producers_that_hardly_wait_are_not_held_back() -> None:
+    assert producers_and_consumer(waiting=0.05).finding("backpressure") is None
+
+
+def producer_and_consumers(
+    *,
+    state: State = State.RUNNABLE,
+    call: int = 0,
+    elsewhere: bool = True,
+    work_ms: float = 4.0,
+    consumers: int = 3,
+) -> Scene:
+    """Consumers that get an item each 30 ms and work on it; what the producer does meanwhile."""
+    scene = Scene()
+    queue = scene.lock(QUEUE, 10)
+    producer = scene.thread("producer", end_ms=905.0)
+    getting = scene.stack("queue.py:Queue.get", ("consumer", 20))
+    putting = scene.stack("queue.py:Queue.put", ("produce", 30))
+    making = scene.stack(("parse", 40) if elsewhere else ("produce", 31), ("produce", 31))
+    workers = [scene.thread(f"consumer {i}", end_ms=910.0) for i in range(consumers)]
+    for step in range(29):
+        for i, worker in enumerate(workers):
+            start = step * 30.0 + (work_ms if step else 0.0)
+            scene.wait(
+                queue,
+                worker,
+                start,
+                (step + 1) * 30.0 + 0.01 * i,
+                getting,
+                by=producer,
+                waking=putting,
+                wake=1 + step * consumers + i,
+            )
+    scene.seen(producer, making, 0.0, 900.0, state, call)
+    return scene
+
+
+def test_consumers_starve_while_a_producer_computes() -> None:
+    found = producer_and_consumers().finding("starved-by-producer")
+    assert found is not None
+    assert found.culprits[0].site is not None
+    assert found.culprits[0].site.function == "parse"
+    assert found.severity > 0.7
+
+
+def test_a_producer_that_sleeps_in_a_function_of_its_own_works_as_far_as_one_can_tell() -> None:
+    scene = producer_and_consumers(state=State.BLOCKED, call=Call.SLEEP)
+    assert scene.diagnosis().verdict == "starved-by-producer"
+
+
+def test_a_producer_that_sleeps_where_it_puts_items_waits_for_them_to_arrive() -> None:
+    scene = producer_and_consumers(state=State.BLOCKED, call=Call.SLEEP, elsewhere=False)
+    assert scene.finding("starved-by-producer") is None
+    assert scene.diagnosis().verdict == "idle-wait"
+    assert scene.finding("idle-wait") is not None
+    assert all(finding.severity == 0.0 for finding in scene.diagnosis().findings)
+
+
+def test_a_consumer_with_next_to_nothing_to_do_is_idle_and_not_starved() -> None:
+    scene = producer_and_consumers(work_ms=0.2, consumers=1)
+    assert scene.finding("starved-by-producer") is None
+    assert scene.diagnosis().verdict == "idle-wait"
+
+
+def test_idle_workers_of_an_executor_are_not_starved() -> None:
+    scene = Scene()
+    tasks = scene.lock("queue.SimpleQueue in ThreadPoolExecutor", 10)
+    idle = scene.stack("concurrent/futures/thread.py:_worker")
+    computing = scene.stack(("main", 50))
+    for i in range(4):
+        worker = scene.thread(f"worker {i}")
+        for step in range(9):
+            at = step * 100.0
+            scene.wait(tasks, worker, at + 15.0, at + 100.0, idle, by=scene.main, waking=computing)
+    scene.seen(scene.main, computing, 0.0, 1000.0)
+    assert scene.diagnosis().verdict == "idle-wait"
+
+
+def lenders(*, give_back: bool, threads: int = 6) -> Scene:
+    """Threads that wait for things in a queue; those who use them put them back, or others do."""
+    scene = Scene()
+    queue = scene.lock(QUEUE, 10)
+    getting = scene.stack("queue.py:Queue.get", ("lease", 20), ("worker", 30))
+    putting = scene.stack("queue.py:Queue.put", ("lease", 24), ("worker", 30))
+    workers = [scene.thread(f"worker {i}", end_ms=1000.0) for i in range(threads)]
+    giver = scene.thread("giver", end_ms=1000.0)
+    for step in range(95):
+        at = step * 10.0
+        worker = workers[step % threads]
+        by = workers[(step + 1) % threads] if give_back else giver
+        start = max(0.0, at - 40.0)
+        scene.wait(queue, worker, start, at + 10.0, getting, by=by, waking=putting, wake=step + 1)
+    return scene
+
+
+def test_things_that_their_users_put_back_are_a_stock_with_too_little_in_it() -> None:
+    found = lenders(give_back=True).finding("capacity-limit")
+    assert found is not None
+    assert found.lock is not None
+    assert found.lock.site is not None
+    assert found.lock.site.line == 10
+    assert found.victims[0].site is not None
+    assert found.victims[0].site.function == "lease"
+
+
+def test_what_others_put_into_a_queue_is_no_stock() -> None:
+    assert lenders(give_back=False).finding("capacity-limit") is None
+
+
+def test_stages_of_a_pipeline_made_at_one_line_are_no_stock() -> None:
+    scene = Scene()
+    stages = [scene.thread(f"stage {i}", end_ms=1000.0) for i in range(3)]
+    queues = [scene.lock(QUEUE, 10) for _ in range(3)]
+    getting = scene.stack("queue.py:Queue.get", ("stage", 20))
+    putting = scene.stack("queue.py:Queue.put", ("stage", 24))
+    for step in range(90):
+        for i, stage in enumerate(stages):
+            by = stages[i - 1] if i else scene.main
+            scene.wait(
+                queues[i], stage, step * 10.0, step * 10.0 + 6.0, getting, by=by, waking=putting
+            )
+    assert scene.finding("capacity-limit") is None
+
+
+def buffer(*, waker_outlives: bool) -> Scene:
+    """A buffer made of a condition: two threads wait for a third, which ends first or last."""
+    scene = Scene()
+    condition = scene.lock("threading.RLock in Condition", 10)
+    busy = scene.thread("busy", end_ms=950.0 if waker_outlives else 900.0)
+    waiting = scene.stack(("Buffer.wait", 20), ("user", 30))
+    waking = scene.stack(("Buffer.wake", 24), ("other", 40))
+    working = scene.stack(("work", 50), ("other", 41))
+    users = [scene.thread(f"user {i}", end_ms=920.0) for i in range(2)]
+    for step in range(88):
+        for user in users:
+            at = step * 10.0
+            scene.wait(
+                condition, user, at + 2.0, at + 10.0, waiting, by=busy, waking=waking, wake=step + 1
+            )
+    scene.seen(busy, working, 0.0, 880.0)
+    return scene
+
+
+def test_in_a_buffer_made_of_conditions_consumers_outlive_producers() -> None:
+    assert buffer(waker_outlives=True).diagnosis().verdict == "backpressure"
+    assert buffer(waker_outlives=False).diagnosis().verdict == "starved-by-producer"

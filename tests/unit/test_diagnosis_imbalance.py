@@ -1,0 +1,160 @@
+"""Load imbalance at meetings, in pools and among joined threads; and work that is even."""
+
+from __future__ import annotations
+
+import pytest
+from coordination_scene import Call, Scene, State
+
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
+
+
+def meeting(*, rotating: bool = False, late_ms: float = 30.0, kind: str = "Barrier") -> Scene:
+    """Four threads that meet every 40 ms; one comes `late_ms` after the others."""
+    scene = Scene()
+    barrier = scene.lock(f"threading.Lock in {kind}", 10)
+    threads = [scene.thread(f"rank {i}", end_ms=1000.0) for i in range(4)]
+    arriving = scene.stack("threading.py:Barrier.wait", ("work", 21))
+    releasing = scene.stack("threading.py:Barrier._release", ("work", 21))
+    computing = scene.stack(("work", 20))
+    for step in range(24):
+        last = threads[step % 4 if rotating else 0]
+        end = (step + 1) * 40.0
+        for thread in threads:
+            if thread != last:
+                scene.wait(
+                    barrier,
+                    thread,
+                    end - late_ms,
+                    end,
+                    arriving,
+                    by=last,
+                    waking=releasing,
+                    wake=step + 1,
+                )
+    scene.seen(threads[0], computing, 0.0, 960.0)
+    return scene
+
+
+def test_the_thread_that_always_comes_last_is_the_straggler() -> None:
+    scene = meeting()
+    found = scene.finding("load-imbalance")
+    assert found is not None
+    assert scene.diagnosis().verdict == "load-imbalance"
+    assert "rank 0" in found.summary
+    assert found.culprits[0].site is not None
+    assert (found.culprits[0].site.function, found.culprits[0].site.line) == ("work", 20)
+    # Of 40 ms each thread but one waits 30: even shares would need 17.5 ms.
+    assert found.severity == pytest.approx(22.5 / 40.0, abs=0.03)
+
+
+def test_a_meeting_made_of_events_is_one_too() -> None:
+    assert meeting(kind="Event").diagnosis().verdict == "load-imbalance"
+
+
+def test_threads_that_take_turns_at_coming_last_are_even() -> None:
+    assert meeting(rotating=True).finding("load-imbalance") is None
+
+
+def test_a_little_lateness_is_no_imbalance() -> None:
+    assert meeting(late_ms=4.0).finding("load-imbalance") is None
+
+
+def pool(lengths_ms: list[list[float]], *, batches: int = 4) -> Scene:
+    """Workers of a pool, each with its tasks one after the other, in batches of 200 ms."""
+    scene = Scene()
+    results = scene.lock("concurrent.futures.Future", 10, "pool")
+    entry = scene.lock("concurrent.futures.ThreadPoolExecutor", 10, "pool")
+    waiting = scene.stack("concurrent/futures/_base.py:Future.result", ("batch", 30))
+    running = scene.stack(("mail", 20), "concurrent/futures/thread.py:_WorkItem.run")
+    workers = [scene.thread(f"worker {i}", end_ms=1000.0) for i in range(len(lengths_ms))]
+    flags = int(HoldFlag.UNCONTENDED) | int(HoldFlag.WATCHED)
+    for batch in range(batches):
+        begin = batch * 220.0
+        longest = 0.0
+        for worker, lengths in zip(workers, lengths_ms, strict=True):
+            at = begin
+            for length in lengths:
+                scene.hold(entry, worker, at, at + length, flags=flags)
+                scene.seen(worker, running, at + 1.0, at + length, State.BLOCKED, Call.SLEEP)
+                at += length
+            longest = max(longest, at - begin)
+        scene.wait(results, scene.main, begin, begin + longest, waiting, by=workers[0])
+    return scene
+
+
+def test_a_batch_waits_for_its_one_long_task() -> None:
+    scene = pool([[180.0], [30.0, 30.0], [30.0, 30.0], [30.0]])
+    found = scene.finding("load-imbalance")
+    assert found is not None
+    assert scene.diagnosis().verdict == "load-imbalance"
+    assert found.victims[0].site is not None
+    assert found.victims[0].site.function == "batch"
+    assert found.culprits[0].site is not None
+    assert found.culprits[0].site.function == "mail"
+
+
+def test_equal_tasks_are_even_though_one_is_left_over() -> None:
+    assert pool([[60.0, 60.0], [60.0], [60.0], [60.0]]).finding("load-imbalance") is None
+
+
+def test_a_pool_that_is_given_one_task_at_a_time_is_not_uneven() -> None:
+    scene = Scene()
+    results = scene.lock("concurrent.futures.Future", 10, "pool")
+    entry = scene.lock("concurrent.futures.ThreadPoolExecutor", 10, "pool")
+    waiting = scene.stack("concurrent/futures/_base.py:Future.result", ("main", 30))
+    workers = [scene.thread(f"worker {i}") for i in range(3)]
+    for step in range(90):
+        at = step * 10.0
+        worker = workers[step % 3]
+        scene.hold(entry, worker, at, at + 9.5, flags=int(HoldFlag.UNCONTENDED))
+        scene.wait(results, scene.main, at, at + 9.8, waiting, by=worker)
+    assert scene.finding("load-imbalance") is None
+
+
+def joined(busy_ms: list[float], *, waited_ms: float = 0.0) -> Scene:
+    """Threads made at one place that work for some time; the first waits for a lock at first."""
+    scene = Scene()
+    joining = scene.stack("threading.py:Thread.join", ("main", 60))
+    lock = scene.lock("threading.Lock", 12)
+    acquiring = scene.stack(("work", 19))
+    at = 10.0
+    threads = []
+    for i, busy in enumerate(busy_ms):
+        started = scene.lock("threading.Lock in Thread", 50)
+        wait = waited_ms if i == 0 else 0.0
+        thread = scene.thread(f"shard {i}", start_ms=10.0, end_ms=10.0 + wait + busy)
+        threads.append(thread)
+        scene.builder.add_counter(started, scene.main, acquires=1)
+        scene.builder.add_counter(started, thread, acquires=1)
+        if wait:
+            scene.wait(lock, thread, 10.0, 10.0 + wait, acquiring, kind=WaitKind.CONTENTION)
+        scene.seen(thread, scene.stack(("work", 20)), 10.0 + wait, 10.0 + wait + busy)
+        handle = scene.lock("threading.Thread", 60, f"shard {i}")
+        end = 10.0 + wait + busy
+        if end > at:
+            scene.wait(handle, scene.main, at, end, joining)
+            at = end
+    return scene
+
+
+def test_a_thread_with_most_of_the_work_is_joined_last() -> None:
+    scene = joined([900.0, 200.0, 220.0, 180.0])
+    found = scene.finding("load-imbalance")
+    assert found is not None
+    assert "shard 0" in found.summary
+    assert found.culprits[0].site is not None
+    assert found.culprits[0].site.function == "work"
+
+
+def test_a_thread_that_ends_late_since_it_waited_had_no_more_work() -> None:
+    assert joined([200.0, 200.0, 220.0, 180.0], waited_ms=700.0).finding("load-imbalance") is None
+
+
+def test_a_wait_that_nobody_ended_accuses_nobody() -> None:
+    scene = Scene()
+    barrier = scene.lock("threading.Lock in Barrier", 10)
+    arriving = scene.stack("threading.py:Barrier.wait", ("work", 21))
+    for i in range(3):
+        thread = scene.thread(f"rank {i}")
+        scene.wait(barrier, thread, 10.0, 1000.0, arriving, outcome=Outcome.OPEN)
+    assert scene.finding("load-imbalance") is None

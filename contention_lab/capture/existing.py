@@ -11,6 +11,7 @@ import gc
 import sys
 
 from contention_lab.capture.metadata import gil_enabled
+from contention_lab.capture.patches.names import module_variables
 from contention_lab.capture.references import IN_DICT, Referred, find_places, instance_dict
 from contention_lab.native import _core
 
@@ -91,13 +92,9 @@ def _exchange_library(exchanged: "list[Referred]") -> "list[object]":
 
 def _library_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
     """Yield (dictionary, key, name) of locks in module variables, and in objects kept in those."""
-    for module_name in [*sys.modules]:
-        module = sys.modules.get(module_name)
-        if module_name.partition(".")[0] not in sys.stdlib_module_names or (
-            not isinstance(module, type(sys))
-        ):
+    for module_name, fields in module_variables():
+        if module_name.partition(".")[0] not in sys.stdlib_module_names:
             continue
-        fields = vars(module)
         for key in [*fields]:
             cls = type(fields.get(key))
             if cls in _STAND_INS:

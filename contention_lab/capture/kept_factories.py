@@ -7,7 +7,8 @@ changed.
 
 import _thread
 import gc
-import sys
+
+from contention_lab.capture.patches.names import module_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ _FIELDS = {
 def kept_factories() -> "list[Note]":
     """Count the places that go on making locks which are not seen, as the metadata lists it."""
     makers = [_thread.allocate_lock, _LOCK, _thread.RLock]
-    modules = {
-        id(vars(module)) for module in list(sys.modules.values()) if hasattr(module, "__dict__")
-    }
+    modules = {id(variables) for _name, variables in module_variables()}
     counts: dict[tuple[str, str], int] = {}
     containers = []
     for referrer in gc.get_referrers(*makers):

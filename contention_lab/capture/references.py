@@ -9,6 +9,8 @@ reference count.
 import gc
 import sys
 
+from contention_lab.capture.patches.names import module_variables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 IN_DICT, IN_LIST, IN_CELL, IN_CLASS, IN_SLOT = range(5)
 
-_MODULE = type(sys)
 _FRAME = type(sys._getframe())
 _METHOD: "Any" = type(len)
 _GETSET = type(_FRAME.__dict__["f_locals"])
@@ -101,9 +102,13 @@ def _collect(
     ours: set[int],
 ) -> None:
     for referrer in gc.get_referrers(*targets):
-        if referrer is targets or id(referrer) in ours or isinstance(referrer, _FRAME | Referred):
+        if (
+            referrer is targets
+            or id(referrer) in ours
+            or issubclass(type(referrer), _FRAME | Referred)
+        ):
             continue
-        if isinstance(referrer, _METHOD):
+        if issubclass(type(referrer), _METHOD):
             found = wanted.get(id(referrer.__self__))
             if found is not None and found[1] == 0:
                 found[0].methods.append(referrer)
@@ -117,18 +122,18 @@ def _collect(
 
 def _held_by(referrer: "Any", owners: "_Owners") -> "Iterator[tuple[int, object, object, object]]":
     """Yield (kind, container, key, value) of everything in a container that can be changed."""
-    if isinstance(referrer, dict):
+    if issubclass(type(referrer), dict):
         owner = owners.classes.get(id(referrer))
         kind, container = (IN_DICT, referrer) if owner is None else (IN_CLASS, owner)
         for key, value in list(dict.items(referrer)):
             if _compares_without_code(key):
                 yield kind, container, key, value
-    elif isinstance(referrer, list):
+    elif issubclass(type(referrer), list):
         for at, value in enumerate(list.copy(referrer)):
             yield IN_LIST, referrer, at, value
-    elif isinstance(referrer, _CELL):
+    elif issubclass(type(referrer), _CELL):
         yield IN_CELL, referrer, None, referrer.cell_contents
-    elif not isinstance(referrer, type):
+    elif not issubclass(type(referrer), type):
         fields = instance_dict(referrer)
         if fields is not None:
             owners.instances[id(fields)] = referrer
@@ -158,15 +163,11 @@ class _Owners:
     """Whose the dictionaries are: modules', classes', instances'."""
 
     def __init__(self) -> None:
-        self._modules = {
-            id(vars(module)): name
-            for name, module in list(sys.modules.items())
-            if isinstance(module, _MODULE)
-        }
+        self._modules = {id(variables): name for name, variables in module_variables()}
         self.classes = {
             id(fields): cls
             for cls in gc.get_objects()
-            if isinstance(cls, type)
+            if issubclass(type(cls), type)
             for fields in gc.get_referents(cls.__dict__)
         }
         self.instances: dict[int, object] = {}
@@ -189,7 +190,7 @@ class _Owners:
         """Return the instance whose attributes this dictionary is."""
         owner: object
         for owner in gc.get_referrers(fields):
-            if not isinstance(owner, dict | list | tuple | _FRAME) and (
+            if not issubclass(type(owner), dict | list | tuple | _FRAME) and (
                 instance_dict(owner) is fields
             ):
                 self.instances[id(fields)] = owner

@@ -254,6 +254,8 @@ def test_a_lazy_module_stays_lazy(tmp_path: Path) -> None:
         patches.install(undo)
         assert type(module).__name__ == "_LazyModule"
         undo.restore()
+        with record(existing=True):
+            assert type(module).__name__ == "_LazyModule"
         assert type(module).__name__ == "_LazyModule"
         assert module.scheduler
         print("ok")

@@ -41,14 +41,17 @@ def _rename(
     replacements: "list[tuple[object, object]]", except_for: "frozenset[tuple[str, str]]"
 ) -> None:
     by_id = {id(original): new for original, new in replacements}
-    for module_name, variables in _modules():
+    for module_name, variables in module_variables():
+        if module_name.startswith(_OWN):
+            continue
         for name, value in [*variables.items()]:
             if id(value) in by_id and (module_name, name) not in except_for:
                 variables[name] = by_id[id(value)]
 
 
-def _modules() -> "Iterator[tuple[str, dict[str, Any]]]":
+def module_variables() -> "Iterator[tuple[str, dict[str, Any]]]":
+    """Yield each module's name and variables."""
     for name, module in [*sys.modules.items()]:
-        if issubclass(type(module), _MODULE) and not name.startswith(_OWN):
-            # Not vars(): a lazy module would load itself.
+        if issubclass(type(module), _MODULE):
+            # Not vars(), nor isinstance(): a lazy module would load itself.
             yield name, object.__getattribute__(module, "__dict__")

@@ -42,7 +42,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
             kind=KIND,
             severity=severity,
             summary=summary(file, still),
-            lock=min(named, key=lambda lock: file.first_made(lock), default=None),
+            lock=still.first,
             victims=still.victims,
             culprits=still.culprits,
             evidence={

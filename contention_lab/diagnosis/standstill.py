@@ -41,11 +41,13 @@ class Standstill:
         All the waiting in them.
     is_open
         One of them lasted to the end of the recording.
+    first
+        Of these locks, the one that was made first: it stands for all.
     victims
-        Where threads waited, the most first.
+        Where threads waited: for the first lock, then for others, the most first.
     culprits
-        Where the threads that were waited for had acquired the lock, with the stacks they then
-        stood still with.
+        Where the threads that were waited for had acquired the lock, in the same order, with the
+        stacks they then stood still with.
     """
 
     deadlocks: tuple[Deadlock, ...]
@@ -53,6 +55,7 @@ class Standstill:
     lasted_s: float
     waited_s: float
     is_open: bool
+    first: AccusedLock | None
     victims: tuple[Party, ...]
     culprits: tuple[Party, ...]
 
@@ -88,17 +91,19 @@ def _standstill(
     before = {link.holder: link for one in group for link in one.links}
     waited_ns = sum(ns for _, ns in links)
     stacks = {link.thread: _stack(trace, link) for link in before.values()}
+    made = min((link.lock for link, _ in links if link.lock in locks), default=0)
     victims, culprits = _Places(), _Places()
     for link, ns in links:
-        stack = _stack(trace, link)
-        victims.add(user_frame(stack), stack, ns)
-        culprits.add(acquired_at(trace, link), stacks.get(link.holder, ()), ns)
+        stack, rank = _stack(trace, link), int(locks.get(link.lock) != locks.get(made))
+        victims.add(user_frame(stack), stack, ns, rank)
+        culprits.add(acquired_at(trace, link), stacks.get(link.holder, ()), ns, rank)
     return Standstill(
         deadlocks=tuple(group),
         locks=tuple(locks.get(link.lock) for link in group[0].links),
         lasted_s=union_ns(start, end) / 1e9,
         waited_s=waited_ns / 1e9,
         is_open=any(one.is_open for one in group),
+        first=locks.get(made),
         victims=victims.parties(waited_ns),
         culprits=culprits.parties(waited_ns, acquired=True),
     )
@@ -121,14 +126,16 @@ def _stack(trace: Trace, link: Link) -> tuple[Frame, ...]:
 
 
 class _Places:
-    """Time by place, with the stack of the most time."""
+    """Time by place, with the stack of the most time; a lower rank comes first."""
 
     def __init__(self) -> None:
         self._ns: dict[Frame | None, int] = defaultdict(int)
+        self._rank: dict[Frame | None, int] = {}
         self._stacks: dict[Frame | None, dict[tuple[Frame, ...], int]] = {}
 
-    def add(self, frame: Frame | None, stack: tuple[Frame, ...], ns: int) -> None:
+    def add(self, frame: Frame | None, stack: tuple[Frame, ...], ns: int, rank: int) -> None:
         self._ns[frame] += ns
+        self._rank[frame] = min(rank, self._rank.get(frame, rank))
         stacks = self._stacks.setdefault(frame, {})
         stacks[stack] = stacks.get(stack, 0) + ns
 
@@ -141,5 +148,7 @@ class _Places:
                 ns / whole_ns if whole_ns else 0.0,
                 acquired=frame if acquired else None,
             )
-            for frame, ns in sorted(self._ns.items(), key=lambda item: -item[1])
+            for frame, ns in sorted(
+                self._ns.items(), key=lambda item: (self._rank[item[0]], -item[1])
+            )
         )

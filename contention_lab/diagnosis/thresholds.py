@@ -58,6 +58,10 @@ threads make it slower: more than a busy machine does to one of two medians."""
 LARGEST_SEVERITY: Final = 0.99
 """A lock cannot be said to cost all of a program's time; also keeps bounds on gains finite."""
 
+OFF_THE_PATH: Final = 0.5
+"""Of the share of the critical path that the worst lock has, the severity of a lock that is not on
+it at most: it comes after all that take half as much of the path, and is still told."""
+
 RISK_SEVERITY: Final = 0.01
 """Severity of what costs nothing until it hangs: it is told, but after everything that costs a
 hundredth of the program's time."""
@@ -270,3 +274,7 @@ LEAST_OVERHEAD_S: Final = 0.02
 
 MOST_CONTENDED: Final = 0.01
 """Share of acquires that may find the lock taken where its cost is not that of waiting."""
+
+HOLDS_EXAMINED: Final = 40_000
+"""Holds of one lock of which it is asked what was done in them: the half that cost most, and of the
+others as many at equal steps, which stand for all."""

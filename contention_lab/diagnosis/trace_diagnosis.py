@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from contention_lab.diagnosis import healthy
 from contention_lab.diagnosis.case_file import CaseFile
 from contention_lab.diagnosis.finding import Diagnosis
+from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
 from contention_lab.trace import not_seen
@@ -29,7 +30,8 @@ def diagnose(trace: Trace) -> Diagnosis:
         The same for the same trace.
     """
     file = CaseFile(trace)
-    findings = ranked([one for find in FINDINGS for one in find(file)], together=TOGETHER)
+    found = [one for find in FINDINGS for one in find(file)]
+    findings = by_path(file, ranked(found, together=TOGETHER))
     kind = verdict(findings)
     first = next((finding for finding in findings if finding.kind == kind), None)
     return Diagnosis(

@@ -1,0 +1,78 @@
+"""Which of several locks limits the program: those on its critical path come first.
+
+Threads may wait for one lock all day and delay nobody who matters, and for another one briefly,
+where all wait for them. Where findings accuse several locks, it is the critical path that ranks
+them, not the total wait. It judges nothing anew and takes nothing back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.diagnosis.thresholds import LARGEST_SEVERITY, LEAST_WAIT_SHARE, OFF_THE_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import AccusedLock, Finding
+
+CONTENTION: Final = frozenset(
+    {
+        *("serialised-by-lock", "held-across-io", "slow-holder-elsewhere", "spin-collapse"),
+        *("async-lock-across-await", "capacity-limit", "unfair-lock", "writer-starvation"),
+    }
+)
+"""Kinds about waiting for a lock that others hold, which the critical path can be on."""
+
+
+def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings with their share of the critical path, the most severe first.
+
+    Where they accuse two locks or more of making threads wait, and one of them takes a tenth of the
+    critical path or more, then
+
+    - the severity of a lock is its share of the critical path; of several findings about it, that
+      of the most severe one, and the others in proportion;
+    - one that is not on the path to that extent comes after those that are.
+
+    Otherwise severities stay: of a single lock, and where the end of the program does not depend
+    on what is waited for (a service until it is stopped), the time of its users is what it costs.
+    """
+    shares = {
+        finding.lock: file.path_share([finding.lock])
+        for finding in findings
+        if finding.kind in CONTENTION and finding.lock is not None
+    }
+    ranked = [_with_share(finding, shares) for finding in findings]
+    limit = max(shares.values(), default=0.0)
+    if len(shares) > 1 and limit >= LEAST_WAIT_SHARE:
+        worst = {
+            lock: max(finding.severity for finding in ranked if finding.lock == lock)
+            for lock in shares
+        }
+        ranked = [_by_share(finding, shares, worst, limit) for finding in ranked]
+    return tuple(sorted(ranked, key=lambda finding: -finding.severity))
+
+
+def _with_share(finding: Finding, shares: dict[AccusedLock, float]) -> Finding:
+    if finding.lock is None or finding.kind not in CONTENTION:
+        return finding
+    return replace(finding, evidence={**finding.evidence, "path_share": shares[finding.lock]})
+
+
+def _by_share(
+    finding: Finding,
+    shares: dict[AccusedLock, float],
+    worst: dict[AccusedLock, float],
+    limit: float,
+) -> Finding:
+    lock = finding.lock
+    if lock is None or finding.kind not in CONTENTION or not worst[lock]:
+        return finding
+    share = shares[lock]
+    if share < LEAST_WAIT_SHARE:
+        share = min(worst[lock], OFF_THE_PATH * limit)
+    severity = finding.severity / worst[lock] * min(share, LARGEST_SEVERITY)
+    return replace(finding, severity=severity)

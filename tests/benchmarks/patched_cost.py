@@ -166,11 +166,20 @@ CASES: dict[str, tuple[Callable[[], float], dict[str, str]]] = {
     "Condition, notify nobody": (notify_nobody, {"profile": "≤ 1.5"}),
     "Condition, notify and wait": (notify_and_wait, {"profile": "≤ 1.5"}),
     "queue.Queue, put and get": (lambda: put_and_get(queue.Queue), {"profile": "≤ 1.5"}),
-    "queue.SimpleQueue, put and get": (lambda: put_and_get(queue.SimpleQueue), {}),
-    "threading.Semaphore, `with`": (lambda: with_block(threading.Semaphore), {}),
+    "queue.SimpleQueue, put and get": (
+        lambda: put_and_get(queue.SimpleQueue),
+        {"profile": "≤ 1.5"},
+    ),
+    "threading.Semaphore, `with`": (
+        lambda: with_block(threading.Semaphore),
+        {"profile": "≤ 1.5"},
+    ),
     "ThreadPoolExecutor, submit and result": (submit_and_result, {}),
-    "asyncio.Lock, `async with`": (lambda: async_with(asyncio.Lock), {}),
-    "asyncio.Semaphore, `async with`": (lambda: async_with(asyncio.Semaphore), {}),
+    "asyncio.Lock, `async with`": (lambda: async_with(asyncio.Lock), {"profile": "≤ 2"}),
+    "asyncio.Semaphore, `async with`": (
+        lambda: async_with(asyncio.Semaphore),
+        {"profile": "≤ 2"},
+    ),
 }
 
 

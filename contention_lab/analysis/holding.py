@@ -104,9 +104,11 @@ class Holding:
 
     Attributes
     ----------
+    index
+        Positions in `trace.holds`, ascending.
     parts_ns
-        Shape (holds, parts), int64, in the order of `trace.holds` and `PARTS`; the sum of a row
-        is the length of the hold. Holds that nobody waited for are all `unknown`.
+        Shape (holds, parts), int64, in the order of `index` and `PARTS`; the sum of a row is the
+        length of the hold. Holds that nobody waited for are all `unknown`.
     entry_gil_ns
         Of `gil`: before the hold's own code could go on, int64.
     calls
@@ -115,70 +117,82 @@ class Holding:
         How many samples were taken within each hold; of them, running without the GIL.
     """
 
+    index: Integers
     parts_ns: Integers
     entry_gil_ns: Integers
     calls: Floats
     samples: Integers
     native_samples: Integers
 
-    def of(self, hold: Integers, ns: Integers) -> HeldTime:
+    def of(self, hold: Integers, ns: Integers | Floats) -> HeldTime:
         """Divide time that falls to holds, without their wait for the GIL at the start.
 
         Parameters
         ----------
         hold
-            Positions in `trace.holds`.
+            Positions in `trace.holds`, all of them in `index`.
         ns
             The time for each, as what it cost others.
         """
-        parts = self.parts_ns[hold].astype(np.float64)
-        parts[:, PARTS.index("gil")] -= self.entry_gil_ns[hold]
+        row = np.searchsorted(self.index, hold)
+        parts = self.parts_ns[row].astype(np.float64)
+        parts[:, PARTS.index("gil")] -= self.entry_gil_ns[row]
         whole = parts.sum(axis=1)
         weight = np.divide(ns, whole, out=np.zeros(len(hold)), where=whole > 0)
         sums = (parts * weight[:, None]).sum(axis=0) / 1e9
         blocked = parts[:, PARTS.index("blocked")] * weight
-        calls = (self.calls[hold] * blocked[:, None]).sum(axis=0) / 1e9
+        calls = (self.calls[row] * blocked[:, None]).sum(axis=0) / 1e9
         return HeldTime(
             parts=dict(zip(PARTS, sums.tolist(), strict=True)),
             calls={call: float(calls[call]) for call in Call if calls[call] > 0},
-            samples=int(self.samples[hold].sum()),
-            native_samples=int(self.native_samples[hold].sum()),
+            samples=int(self.samples[row].sum()),
+            native_samples=int(self.native_samples[row].sum()),
         )
 
 
-def holding(trace: Trace) -> Holding:
-    """Divide the time of every recorded hold that blocked somebody."""
+def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
+    """Divide the time of recorded holds.
+
+    Parameters
+    ----------
+    trace
+        A trace.
+    chosen
+        Positions in `trace.holds` of the only holds to divide; all by default. The others still
+        help to tell what similar ones were spent on.
+    """
     every = hold_spans(trace)
-    blocking = trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0
-    chosen = np.flatnonzero(blocking & (every.length_ns > 0))
-    holds = every.where(chosen)
-    ready = np.clip(ready_to_run(trace)[chosen], holds.start_ns, holds.end_ns)
-    parts = np.zeros((len(every.index), len(PARTS)), dtype=np.int64)
-    parts[:, PARTS.index("unknown")] = every.length_ns
-    entry = np.zeros(len(every.index), dtype=np.int64)
-    calls = np.zeros((len(every.index), _CALLS))
-    count, native = np.zeros((2, len(every.index)), dtype=np.int64)
-    entry[chosen] = ready - holds.start_ns
-    nested = _nested(trace, holds, ready)
-    sampled = _Sampled(trace, holds, ready)
-    divided = np.zeros((len(chosen), len(PARTS)))
+    index = np.arange(len(every.index)) if chosen is None else np.unique(chosen)
+    blocking = (trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0) & (every.length_ns > 0)
+    ready = np.clip(ready_to_run(trace), every.start_ns, every.end_ns)
+    mine = np.flatnonzero(blocking[index])
+    at = index[mine]
+    holds, begin = every.where(at), ready[at]
+    parts = np.zeros((len(index), len(PARTS)), dtype=np.int64)
+    parts[:, PARTS.index("unknown")] = every.length_ns[index]
+    entry = np.zeros(len(index), dtype=np.int64)
+    calls = np.zeros((len(index), _CALLS))
+    count, native = np.zeros((2, len(index)), dtype=np.int64)
+    entry[mine] = begin - holds.start_ns
+    nested = _nested(trace, holds, begin)
+    sampled = _Sampled(trace, every, ready, blocking, at)
+    divided = np.zeros((len(mine), len(PARTS)))
+    rest = (holds.end_ns - begin).astype(np.float64)
     for name, ns in nested.items():
         divided[:, PARTS.index(name)] = ns
-    rest = (holds.end_ns - ready).astype(np.float64)
-    for ns in nested.values():
         rest -= ns
-    for name, values in _divided(trace, holds, ready, rest, sampled).items():
+    for name, values in _divided(trace, holds, begin, rest, sampled).items():
         divided[:, PARTS.index(name)] += values
-    divided[:, PARTS.index("gil")] += entry[chosen]
+    divided[:, PARTS.index("gil")] += entry[mine]
     # Rounding the running sum instead of each part makes the sum exact.
     until = np.rint(np.cumsum(divided, axis=1)).astype(np.int64)
     until[:, -1] = holds.length_ns
-    parts[chosen] = np.diff(np.minimum(until, until[:, -1:]), axis=1, prepend=0)
-    calls[chosen] = sampled.calls
-    count[chosen], native[chosen] = sampled.count, sampled.native
+    parts[mine] = np.diff(np.minimum(until, until[:, -1:]), axis=1, prepend=0)
+    calls[mine] = sampled.calls
+    count[mine], native[mine] = sampled.count, sampled.native
     for array in (parts, entry, calls, count, native):
         array.setflags(write=False)
-    return Holding(parts, entry, calls, count, native)
+    return Holding(index, parts, entry, calls, count, native)
 
 
 def _divided(
@@ -257,19 +271,29 @@ class _Sampled:
         Samples within each hold, and of them those running without the GIL.
     """
 
-    def __init__(self, trace: Trace, holds: Spans, ready: Integers) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        every: Spans,
+        ready: Integers,
+        blocking: npt.NDArray[np.bool_],
+        chosen: Integers,
+    ) -> None:
         samples = thread_samples(trace)
         start, end, time = on_one_line(
-            (holds.thread, ready), (holds.thread, holds.end_ns), (samples.thread, samples.time_ns)
+            (every.thread, ready), (every.thread, every.end_ns), (samples.thread, samples.time_ns)
         )
         first, last = np.searchsorted(time, start), np.searchsorted(time, end)
+        # Of most holds there is no sample; sums are made for the others only.
+        seen = np.flatnonzero((last > first) & blocking)
+        first, last = first[seen], last[seen]
         python = trace.meta.get("python")
         no_gil = isinstance(python, dict) and python.get("gil") is False
         runs = samples.state == State.RUNNABLE
         native = runs & ~samples.has_gil & (not no_gil)
 
-        def within(chosen: npt.NDArray[np.bool_], what: Any) -> Floats:
-            until = np.concatenate([[0.0], np.cumsum(np.where(chosen, what, 0.0))])
+        def within(mask: npt.NDArray[np.bool_], what: Any) -> Floats:
+            until = np.concatenate([[0.0], np.cumsum(np.where(mask, what, 0.0))])
             sums: Floats = until[last] - until[first]
             return sums
 
@@ -280,56 +304,64 @@ class _Sampled:
             samples.state == State.AWAITS_LOCK,
             samples.state == State.AWAITS_GIL,
         )
-        own = np.stack([within(chosen, samples.weight_ns) for chosen in states], axis=1)
-        calls = np.stack(
-            [within(samples.call == call, samples.weight_ns) for call in range(_CALLS)], axis=1
-        )
-        calls[:, 0] = 0.0
-        self.count: Integers = (last - first).astype(np.int64)
-        self.native: Integers = within(native, 1.0).astype(np.int64)
-        octave = np.frexp(np.maximum(1, holds.length_ns).astype(np.float64))[1] // 2
-        site = trace.holds["site"][holds.index].astype(np.int64)
-        _, group = np.unique(site << 8 | octave, return_inverse=True)
-        few = self.count < OWN_SAMPLES
-        enough = np.bincount(group, weights=self.count)[group] >= POOLED_SAMPLES
-        self.weight = _pooled(own, group, few) * (enough | ~few)[:, None]
-        calls = _pooled(calls, group, few)
+        own = np.zeros((len(seen), 5 + _CALLS))
+        for column, mask in enumerate(states):
+            own[:, column] = within(mask, samples.weight_ns)
+        for call in Call:
+            own[:, 5 + call] = within(samples.call == call, samples.weight_ns)
+        counts = (last - first).astype(np.int64)
+        sites = trace.holds["site"]
+        length = every.length_ns
+        groups, group = np.unique(_alike(sites[seen], length[seen]), return_inverse=True)
+        pooled = np.zeros((len(groups) + 1, own.shape[1]))
+        for column in range(own.shape[1]):
+            pooled[:-1, column] = np.bincount(group, weights=own[:, column], minlength=len(groups))
+        enough = np.append(np.bincount(group, weights=counts, minlength=len(groups)), 0)
+        pooled[enough < POOLED_SAMPLES] = 0.0
+        key = _alike(sites[chosen], length[chosen])
+        at = np.searchsorted(groups, key)
+        at = np.where((at < len(groups)) & (np.append(groups, -1)[at] == key), at, len(groups))
+        weight = pooled[at]
+        row = np.searchsorted(seen, chosen)
+        sampled = np.append(seen, -1)[row] == chosen
+        row = row[sampled]
+        self.count: Integers = np.zeros(len(chosen), dtype=np.int64)
+        self.native: Integers = np.zeros(len(chosen), dtype=np.int64)
+        self.count[sampled] = counts[row]
+        self.native[sampled] = within(native, 1.0)[row].astype(np.int64)
+        many = np.flatnonzero(sampled)[counts[row] >= OWN_SAMPLES]
+        weight[many] = own[row[counts[row] >= OWN_SAMPLES]]
+        self.weight: Floats = weight[:, :5]
+        calls = weight[:, 5:]
         whole = calls.sum(axis=1, keepdims=True)
-        self.calls = np.divide(calls, whole, out=np.zeros_like(calls), where=whole > 0)
+        self.calls: Floats = np.divide(calls, whole, out=np.zeros_like(calls), where=whole > 0)
 
 
-def _pooled(own: Floats, group: npt.NDArray[np.intp], few: npt.NDArray[np.bool_]) -> Floats:
-    """Return the sums of groups where a row alone says too little."""
-    columns = [np.bincount(group, weights=column)[group] for column in own.T]
-    pooled = np.stack(columns, axis=1) if len(group) else own
-    chosen: Floats = np.where(few[:, None], pooled, own)
-    return chosen
+def _alike(site: npt.NDArray[Any], length_ns: Integers) -> Integers:
+    """Return a key that holds of about one length at one place share."""
+    octave = np.frexp(np.maximum(1, length_ns).astype(np.float64))[1] // 2
+    key: Integers = site.astype(np.int64) << 8 | octave
+    return key
 
 
 def _nested(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Floats]:
     """Return the holder's recorded waits within its holds, at most as long as the holds."""
     waits = trace.waits
-    contention = waits["kind"] == WaitKind.CONTENTION
-    start, end = (waits[name].astype(np.int64) for name in ("start_ns", "end_ns"))
-    gil_after = np.minimum(waits["gil_ns"].astype(np.int64), np.maximum(0, end - start))
-    gil_before = np.minimum(
-        waits["gil_before_ns"].astype(np.int64), np.maximum(0, end - gil_after - start)
+    # Who holds one of these locks is in no other wait than these.
+    chosen = np.flatnonzero(
+        (waits["kind"] == WaitKind.CONTENTION) & np.isin(waits["thread"], np.unique(holds.thread))
     )
-    thread = waits["thread"].astype(np.int64)
+    start, end = (waits[name][chosen].astype(np.int64) for name in ("start_ns", "end_ns"))
+    length = np.maximum(0, end - start)
+    gil_after = np.minimum(waits["gil_ns"][chosen].astype(np.int64), length)
+    gil_before = np.minimum(waits["gil_before_ns"][chosen].astype(np.int64), length - gil_after)
+    lock, gil = _covered(
+        holds, ready, waits["thread"][chosen].astype(np.int64), start, length, gil_before, gil_after
+    )
     others = coordination_waits(trace)
-    spans = {
-        "lock": (thread, start + gil_before, end - gil_after, contention),
-        "others": (
-            others.thread,
-            others.start_ns,
-            others.end_ns,
-            np.ones(len(others.index), np.bool_),
-        ),
-    }
-    gil = _covered(holds, ready, thread, start, start + gil_before, contention)
-    gil += _covered(holds, ready, thread, end - gil_after, end, contention)
-    found = {name: _covered(holds, ready, *columns) for name, columns in spans.items()}
-    found["gil"] = gil
+    none = np.zeros(len(others.index), dtype=np.int64)
+    waited, _ = _covered(holds, ready, others.thread, others.start_ns, others.length_ns, none, none)
+    found = {"lock": lock, "others": waited, "gil": gil}
     left = (holds.end_ns - ready).astype(np.float64)
     for name in ("lock", "others", "gil"):
         found[name] = np.minimum(found[name], left)
@@ -342,30 +374,36 @@ def _covered(
     ready: Integers,
     thread: Integers,
     start: Integers,
-    end: Integers,
-    chosen: npt.NDArray[np.bool_],
-) -> Floats:
-    """Return how much of each hold spans of the same thread cover; these do not overlap."""
-    chosen = chosen & (end > start)
-    thread, start, end = thread[chosen], start[chosen], end[chosen]
-    if not len(thread):
-        return np.zeros(len(holds.index))
+    length: Integers,
+    gil_before: Integers,
+    gil_after: Integers,
+) -> tuple[Floats, Floats]:
+    """Return how much of each hold waits of the same thread cover, without and for the GIL.
+
+    The waits of one thread do not overlap; one that goes beyond a hold counts up to its end.
+    """
+    if not len(thread) or not len(ready):
+        return np.zeros(len(ready)), np.zeros(len(ready))
     key, hold_start, hold_end = on_one_line(
         (thread, start), (holds.thread, ready), (holds.thread, holds.end_ns)
     )
     order = np.argsort(key, kind="stable")
-    key, thread, start, end = key[order], thread[order], start[order], end[order]
-    before = np.concatenate([[0], np.cumsum(end - start)])
+    key = key[order]
+    gil = (gil_before + gil_after)[order]
+    lock_until = np.concatenate([[0], np.cumsum(length[order] - gil)])
+    gil_until = np.concatenate([[0], np.cumsum(gil)])
 
-    def until(position: Integers, time_ns: Integers) -> Integers:
+    def until(position: Integers, time_ns: Integers) -> tuple[Integers, Integers]:
         at = np.searchsorted(key, position, side="right")
-        last = np.maximum(at - 1, 0)
-        over = np.where(
-            (at > 0) & (thread[last] == holds.thread), np.maximum(0, end[last] - time_ns), 0
-        )
-        total: Integers = before[at] - over
-        return total
+        last = order[np.maximum(at - 1, 0)]
+        same = (at > 0) & (thread[last] == holds.thread)
+        over = np.where(same, np.maximum(0, start[last] + length[last] - time_ns), 0)
+        gil_over = np.minimum(over, gil_after[last])
+        return lock_until[at] - (over - gil_over), gil_until[at] - gil_over
 
-    covered = until(hold_end, holds.end_ns) - until(hold_start, ready)
-    spent: Floats = np.maximum(covered, 0).astype(np.float64)
-    return spent
+    lock_end, gil_end = until(hold_end, holds.end_ns)
+    lock_start, gil_start = until(hold_start, ready)
+    return (
+        np.maximum(lock_end - lock_start, 0).astype(np.float64),
+        np.maximum(gil_end - gil_start, 0).astype(np.float64),
+    )

@@ -26,7 +26,7 @@ from contention_lab.diagnosis.awaited import Awaited
 from contention_lab.diagnosis.chain_root import Root, root_of
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
-from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES
+from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +71,10 @@ class CaseFile:
         ids = [[row.lock.id for row in group] for group in waited[:CASES]]
         costs = charges(trace, [lock for locks in ids for lock in locks])
         self._parties = LockParties(trace, costs, ids)
-        self._holding = holding(trace)
+        charged = [self._parties.charged_holds(i) for i in range(len(ids))]
+        self._charged = [_representative(hold, ns) for hold, ns in charged]
+        every = [hold for hold, _ in self._charged]
+        self._holding = holding(trace, np.concatenate([np.zeros(0, dtype=np.int64), *every]))
         self.cases = tuple(self._case(i, group) for i, group in enumerate(waited[:CASES]))
 
     @cached_property
@@ -105,8 +108,7 @@ class CaseFile:
         return gil_use(self.trace)
 
     def _held(self, number: int) -> HeldTime:
-        hold, ns = self._parties.charged_holds(number)
-        return self._holding.of(hold, ns)
+        return self._holding.of(*self._charged[number])
 
     @cached_property
     def deadlocks(self) -> tuple[Deadlock, ...]:
@@ -180,6 +182,21 @@ def _identity(row: LockRow) -> tuple[Any, ...]:
     """Return by what a lock is the same as another one: type, name and where it was made."""
     unnamed = row.lock.id if row.lock.site is None and not row.lock.name else 0
     return row.lock.type, row.lock.name, row.lock.site, unnamed
+
+
+def _representative(
+    hold: npt.NDArray[np.int64], ns: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return holds that stand for all of a lock, with their cost: the costliest and some others."""
+    if len(hold) <= HOLDS_EXAMINED:
+        return hold, ns.astype(np.float64)
+    half = HOLDS_EXAMINED // 2
+    order = np.argpartition(-ns, half)
+    costly, rest = order[:half], np.sort(order[half:])
+    some = rest[:: -(-len(rest) // half)]
+    scale = ns[rest].sum() / max(1, ns[some].sum())
+    weights = np.concatenate([ns[costly].astype(np.float64), ns[some] * scale])
+    return np.concatenate([hold[costly], hold[some]]), weights
 
 
 def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime]) -> Program:

@@ -8,7 +8,7 @@ import time
 
 FIX = "--fix" in sys.argv  # wait for it
 SCALE = float(os.environ.get("CASE_SCALE", "1"))
-NAP_S = 0.012 * SCALE
+NAP_S = 0.003 * SCALE
 
 
 def take(lock):
@@ -27,7 +27,7 @@ class Station:
     def call(self):
         take(self.radio)
         try:
-            time.sleep(0.0004 * SCALE)
+            time.sleep(0.0005 * SCALE)
             self.calls += 1
         finally:
             self.radio.release()
@@ -35,7 +35,7 @@ class Station:
 
 def patrol(station, number):
     for step in range(90):
-        time.sleep((0.004 + (step * 7 + number * 3) % 5 * 0.0006) * SCALE)
+        time.sleep((0.006 + (step * 7 + number * 3) % 5 * 0.0006) * SCALE)
         station.call()
 
 

@@ -122,6 +122,17 @@ class Activity:
         shares = (weights / whole if whole else weights).tolist()
         return Doing(count, *shares)
 
+    def on_cpu_share(self, thread: int) -> float:
+        """Return the share of its time wanting a CPU that a thread had one; 1 if not known."""
+        records = self.trace.states
+        mine = records[(records["thread"] == thread) & (records["cpu_ns"] > 0)]
+        if len(mine) < 2:
+            return 1.0
+        cpu, delay = (
+            float(mine[name].max()) - float(mine[name].min()) for name in ("cpu_ns", "delay_ns")
+        )
+        return cpu / (cpu + delay) if cpu + delay > 0 else 1.0
+
     def stacks(
         self, threads: Collection[int], windows: Windows, *, waiting: bool = False
     ) -> dict[int, float]:

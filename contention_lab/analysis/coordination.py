@@ -210,7 +210,15 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
     """Return what a wait is for and, where only the program's own code tells, that function."""
     kind, _, maker = lock.type.partition(" in ")
     inner = next((at for at, frame in enumerate(stack) if is_user_code(frame.filename)), len(stack))
-    method = stack[inner - 1].function.rpartition(".")[2] if inner else ""
+    method = next(
+        (
+            name
+            for frame in stack[:inner]
+            if frame.function.endswith(tuple(f"Queue.{one}" for one in _BY_METHOD))
+            for name in (frame.function.rpartition(".")[2],)
+        ),
+        "",
+    )
     if kind == "queue.SimpleQueue" and maker.startswith("ThreadPoolExecutor"):
         return Purpose.TASK, ("", "")
     if kind in _BY_TYPE:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.windows import Windows
 from contention_lab.trace import Outcome, WaitFlag
 
@@ -66,6 +67,7 @@ def wakeups(trace: Trace, case: CoordinationCase) -> Wakeups:
     last_end = np.zeros(int(case.batch.max(initial=0)) + 1, dtype=np.int64)
     np.maximum.at(last_end, case.batch, case.end_ns)
     hasty = (together > 2) & (next_start <= last_end[case.batch])
+    hasty &= case.purpose is Purpose.EVENT
     hasty[hasty] = ~_woke_somebody(trace, case, np.flatnonzero(hasty), next_start)
     useless = woken & has_next & (again | hasty)
     first_end = np.full(len(last_end), np.iinfo(np.int64).max)

@@ -34,7 +34,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
     longer each keep the loop while others are ready: callbacks that were so before, or timers that
-    became due. What is long and delays nobody is left out. The culprit is the code that was seen
+    became due. What is long and delays nobody is left out, and so is the time that a step waits for
+    a CPU, which it would not take on a machine of its own. The culprit is the code that was seen
     in these steps, or, where no sample was taken in them, where their tasks stood afterwards; but
     if the loop's thread spends them waiting for a lock, it is whoever holds that.
 
@@ -63,8 +64,10 @@ def busy_share(file: CaseFile) -> float:
 
 def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     wall_s = file.program.wall_s
-    long = steps.where((steps.length_ns >= LONG_STEP_S * 1e9) & (steps.ready > 0))
-    blocked_s = long.windows.total_ns / 1e9
+    delaying = steps.where(steps.ready > 0)
+    own_share = _own_share(file, delaying)
+    long = delaying.where(delaying.length_ns * own_share >= LONG_STEP_S * 1e9)
+    blocked_s = long.windows.total_ns * own_share / 1e9
     if not wall_s or blocked_s < LEAST_WAIT_S or blocked_s < LEAST_BLOCKED_SHARE * wall_s:
         return None
     share = blocked_s / wall_s
@@ -102,6 +105,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
             "longest_step_s": float(long.length_ns.max(initial=0)) / 1e9,
             "average_ready": float(np.mean(long.ready)),
             "running_share": doing.running,
+            "own_share": own_share,
         },
         remedies=(
             Remedy(
@@ -114,6 +118,12 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
             ),
         ),
     )
+
+
+def _own_share(file: CaseFile, steps: LoopSteps) -> float:
+    """Return the share of the time of steps that is not waiting for a CPU."""
+    running = file.activity.doing((steps.thread,), steps.windows).running
+    return 1.0 - running * (1.0 - file.activity.on_cpu_share(steps.thread))
 
 
 def _held_by_others(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contention_lab.analysis.coordination import Purpose
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ class Flow(Enum):
 def flow(awaited: Awaited) -> Flow:
     """Tell what the waiters of a case wait for.
 
-    Of a condition it is room if those who end the waits outlive the waiters, an item if the waiters
-    outlive them; where neither has ended it is not known.
+    Of a condition it is room if those who end the waits outlive the waiters, by half of a usual
+    wait or more: a consumer has its last items still to work on. If the waiters outlive them, or
+    all end as one, it is an item. Where neither has ended it is not known.
     """
     case = awaited.case
     if case.purpose in (Purpose.ITEM, Purpose.TASK):
@@ -39,9 +42,10 @@ def flow(awaited: Awaited) -> Flow:
         return Flow.UNKNOWN
     waiters = max(_end(awaited, one) for one in case.waiters)
     wakers = max(_end(awaited, one) for one in awaited.wakers)
-    if waiters == wakers:
+    if waiters == wakers > awaited.trace.duration_ns:
         return Flow.UNKNOWN
-    return Flow.FOR_ROOM if wakers > waiters else Flow.FOR_ITEM
+    usual_ns = float(np.median(case.end_ns - case.start_ns))
+    return Flow.FOR_ROOM if wakers - waiters >= usual_ns / 2 else Flow.FOR_ITEM
 
 
 def _end(awaited: Awaited, thread: int) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.thread_samples import thread_samples
 from contention_lab.trace import GilFlag, Outcome, State
 
@@ -214,5 +215,6 @@ def _rows(time: Integers, state: npt.NDArray[np.uint16]) -> npt.NDArray[np.float
 
 
 def _by_thread(thread: npt.NDArray[Any], ns: npt.NDArray[np.float64]) -> dict[int, float]:
-    ids, which = np.unique(thread, return_inverse=True)
-    return dict(zip(ids.tolist(), (np.bincount(which, weights=ns) / 1e9).tolist(), strict=True))
+    ids, which = distinct(thread)
+    sums = np.bincount(which, weights=ns, minlength=len(ids)) / 1e9
+    return {one: total for (one,), total in zip(ids, sums.tolist(), strict=True)}

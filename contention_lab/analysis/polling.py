@@ -62,6 +62,8 @@ def vain_waits(trace: Trace, longest_s: float, most_success: float) -> tuple[Loo
     blocking = waits["outcome"] != Outcome.FAILED_TRY
     length = np.maximum(0, waits["end_ns"].astype(np.int64) - waits["start_ns"].astype(np.int64))
     vain = blocking & (waits["outcome"] == Outcome.TIMED_OUT) & (length <= longest_s * 1e9)
+    if not vain.any():
+        return ()
     pair = waits["lock"].astype(np.int64) << 32 | waits["thread"]
     pairs, counts = np.unique(pair[vain], return_counts=True)
     every, totals = np.unique(pair[blocking], return_counts=True)

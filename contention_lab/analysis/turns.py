@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.intervals import hold_spans, lock_waits
-
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
+    from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Trace
 
 
@@ -54,12 +51,18 @@ class Turns:
         return self.retakes / self.hand_overs if self.hand_overs else 0.0
 
 
-def turns(trace: Trace, locks: Collection[int]) -> Turns:
-    """Return how threads took turns at some locks."""
-    ids = np.array(sorted(locks), dtype=np.int64)
-    holds, waits = hold_spans(trace), lock_waits(trace)
-    holds = holds.where(np.isin(holds.lock, ids))
-    waits = waits.where(np.isin(waits.lock, ids) & (waits.length_ns > 0))
+def turns(trace: Trace, waits: Spans, holds: Spans) -> Turns:
+    """Return how threads took turns at some locks.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    waits, holds
+        All waits for these locks, and holds of them.
+    """
+    ids = np.unique(np.concatenate([waits.lock, holds.lock]))
+    waits = waits.where(waits.length_ns > 0)
     order = np.lexsort((holds.start_ns, holds.lock))
     holds = holds.where(order)
     same_lock = holds.lock[1:] == holds.lock[:-1]

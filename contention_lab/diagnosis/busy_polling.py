@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.finding import Party
+    from contention_lab.trace import Trace
 
 KIND: Final = "busy-polling"
 
@@ -58,6 +59,17 @@ def find(file: CaseFile) -> Iterator[Finding]:
         finding = _of_looks(file, looks)
         if finding is not None:
             yield finding
+
+
+def pollers(trace: Trace) -> set[int]:
+    """Return the threads that wait with tiny timeouts in vain, again and again."""
+    every = vain_waits(trace, LONGEST_POLL_S, MOST_FOUND)
+    return {
+        thread
+        for looks in every
+        for thread in looks.threads
+        if looks.count >= LEAST_LOOKS_IN_VAIN * len(looks.threads)
+    }
 
 
 def _by_site(file: CaseFile, every: Sequence[Looks]) -> list[tuple[Looks, ...]]:

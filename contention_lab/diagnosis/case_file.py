@@ -107,6 +107,10 @@ class CaseFile:
         """Who has the GIL and who wants it; None without one."""
         return gil_use(self.trace)
 
+    def spans(self, number: int) -> tuple[Spans, Spans]:
+        """Return the waits for, and the holds of, the locks of a case, by its place in `cases`."""
+        return self._parties.waits(number), self._parties.held(number)
+
     def _held(self, number: int) -> HeldTime:
         return self._holding.of(*self._charged[number])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
 from contention_lab.diagnosis.thresholds import (
@@ -22,7 +23,7 @@ from contention_lab.diagnosis.wording import duration, names, number, percent
 from contention_lab.trace import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from contention_lab.analysis.gil_use import GilThread, GilUse
     from contention_lab.diagnosis.case_file import CaseFile
@@ -57,10 +58,17 @@ class Competition:
         return sum(one.wait_s for one in threads) / self.wall_s if self.wall_s else 0.0
 
 
-def competition(gil: GilUse) -> Competition:
-    """Sort the threads that take part in the competition for the GIL."""
+def competition(gil: GilUse, pollers: Collection[int] = ()) -> Competition:
+    """Sort the threads that take part in the competition for the GIL.
+
+    Those that look at something again and again in vain do so as often as the GIL lets them; that
+    they want it is no need of theirs.
+    """
     part = [
-        one for one in gil.threads if one.held_s + one.wait_s >= LEAST_TAKING_PART * one.wall_s > 0
+        one
+        for one in gil.threads
+        if one.held_s + one.wait_s >= LEAST_TAKING_PART * one.wall_s > 0
+        and one.thread.id not in pollers
     ]
     most_s = max((one.held_s for one in part), default=0.0)
     light = tuple(
@@ -96,7 +104,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     gil = file.gil
     if gil is None or not gil.sampled or spins(file):
         return
-    field = competition(gil)
+    field = competition(gil, pollers(file.trace))
     wait_s = sum(one.wait_s for one in field.hungry)
     wanting_s = sum(one.held_s + one.wait_s for one in field.hungry)
     severity = min(field.waiting(field.hungry), LARGEST_SEVERITY)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.gil_bound import competition, spins
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
@@ -42,7 +43,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     gil = file.gil
     if gil is None or not gil.sampled or spins(file):
         return
-    field = competition(gil)
+    field = competition(gil, pollers(file.trace))
     late = tuple(
         one
         for one in field.light

@@ -58,6 +58,10 @@ class LockParties:
         """Return the waits for the locks of a group."""
         return self._waits.where(self._of_wait[group])
 
+    def held(self, group: int) -> Spans:
+        """Return the holds of the locks of a group."""
+        return self._holds.where(self._of_hold[group])
+
     def charged_ns(self, group: int) -> tuple[int, int]:
         """Return the waiting that holds of a group are charged with, and of it the GIL's."""
         mine = self._of_charge[group]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.sites import user_frame
 from contention_lab.diagnosis.finding import Party
 from contention_lab.trace import Outcome
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from contention_lab.trace import Frame, Records, Trace
 
+BOUNDS: Final = ("start_ns", "end_ns")
 PARTIES: Final = 10
 """Places named, at most."""
 
@@ -33,13 +36,21 @@ def stack_samples(trace: Trace) -> Records:
     waits = trace.waits[trace.waits["outcome"] != Outcome.FAILED_TRY]
     if not len(samples) or not len(waits):
         return samples
-    key = waits["thread"].astype(np.int64) << 54
-    start = np.sort(key + np.minimum(waits["start_ns"], 1 << 53).astype(np.int64))
-    end = np.sort(key + np.minimum(waits["end_ns"], 1 << 53).astype(np.int64))
-    at = (samples["thread"].astype(np.int64) << 54) + samples["time_ns"].astype(np.int64)
-    begun = np.searchsorted(start, at, side="right")
-    ended = np.searchsorted(end, at, side="right")
-    awake: Records = samples[begun <= ended]
+    thread = waits["thread"].astype(np.int64)
+    start, end, at = on_one_line(
+        *((thread, np.minimum(waits[name], LAST_TIME_NS).astype(np.int64)) for name in BOUNDS),
+        (
+            samples["thread"].astype(np.int64),
+            np.minimum(samples["time_ns"], LAST_TIME_NS).astype(np.int64),
+        ),
+    )
+    # Samples are few and waits many: it is the waits that are looked up.
+    order = np.argsort(at, kind="stable")
+    changes = np.bincount(np.searchsorted(at[order], start), minlength=len(at) + 1)
+    changes -= np.bincount(np.searchsorted(at[order], end), minlength=len(at) + 1)
+    waiting = np.zeros(len(at), dtype=np.bool_)
+    waiting[order] = np.cumsum(changes)[:-1] > 0
+    awake: Records = samples[~waiting]
     return awake
 
 

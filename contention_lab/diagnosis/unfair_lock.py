@@ -43,7 +43,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     Loops of failed tries are left to other findings. Severity is the share of the users' time.
     """
-    for case in file.cases:
+    for at, case in enumerate(file.cases):
         if (
             case.total("wait_s") < LEAST_WAIT_S
             or case.blamed_wait_share < LEAST_WAIT_SHARE
@@ -51,7 +51,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
             or case.total("failed_tries") > case.total("contended")
         ):
             continue
-        taken = turns(file.trace, {row.lock.id for row in case.rows})
+        taken = turns(file.trace, *file.spans(at))
         if is_unfair(taken):
             yield _finding(case, taken)
 

@@ -260,6 +260,7 @@ def test_events_and_queues_name_who_woke_the_task(path: Path) -> None:
     async def main() -> None:
         event = asyncio.Event()
         line: asyncio.Queue[int] = asyncio.Queue(1)
+        has_put: list[int] = []
 
         async def getter() -> None:
             await event.wait()
@@ -271,10 +272,12 @@ def test_events_and_queues_name_who_woke_the_task(path: Path) -> None:
             await asyncio.sleep(0.01)
             await line.put(1)
             await line.put(2)
+            has_put.append(2)
             await line.put(3)
 
         async def late_getter() -> None:
-            await asyncio.sleep(0.04)
+            while not has_put:
+                await asyncio.sleep(0.005)
             line.get_nowait()
 
         await together(getter=getter, putter=putter, late_getter=late_getter)

@@ -33,8 +33,10 @@ SEEN: Final = 8
 else was held. A ring that needs the ninth is not found."""
 LONGEST: Final = 5
 """Locks in a ring, at most: real ones are of two or three."""
-STEPS: Final = 2_000
+STEPS: Final = 1_000
 """Steps in each knot of locks from which a way back is looked for."""
+REACHED: Final = 2_000
+"""Locks reached from one step at which the search for a way back ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,32 +151,41 @@ def _ways(trace: Trace, orders: Records) -> dict[tuple[int, int], list[Step]]:
 
 
 def _rings(ways: Mapping[tuple[int, int], Sequence[Step]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield rings of locks as their steps: of those through each step a shortest one."""
+    """Yield rings of locks as their steps: those of two, then a shortest through each step."""
+    for held, taken in ways:
+        if held < taken and (taken, held) in ways:
+            yield [(held, taken), (taken, held)]
     after: dict[int, list[int]] = defaultdict(list)
     for held, taken in sorted(ways):
         after[held].append(taken)
     done = set()
-    for held, taken in sorted(ways)[:STEPS]:
-        before: dict[int, int] = {taken: held}
-        level = [taken]
-        for _ in range(LONGEST - 1):
-            level = [
-                following
-                for lock in level
-                for following in after[lock]
-                if before.setdefault(following, lock) == lock
-            ]
-            if held in before or not level:
-                break
-        if held not in before:
-            continue
-        ring = [held]
-        while ring[-1] != taken:
-            ring.append(before[ring[-1]])
-        if frozenset(ring) not in done:
+    longer = [edge for edge in sorted(ways) if edge[::-1] not in ways]
+    for held, taken in longer[:STEPS]:
+        ring = _way_back(after, taken, held)
+        if ring and frozenset(ring) not in done:
             done.add(frozenset(ring))
-            locks = [held, *ring[:0:-1]]
-            yield [*zip(locks, [*locks[1:], held], strict=True)]
+            yield [*zip(ring, [*ring[1:], ring[0]], strict=True)]
+
+
+def _way_back(after: Mapping[int, Sequence[int]], start: int, goal: int) -> list[int]:
+    """Return the goal and the locks on a shortest way to it from the start; empty if none."""
+    before: dict[int, int] = {start: goal}
+    level = [start]
+    for _ in range(LONGEST - 1):
+        level = [
+            following
+            for lock in level
+            for following in after[lock]
+            if before.setdefault(following, lock) == lock
+        ]
+        if goal in before or not level or len(before) > REACHED:
+            break
+    if goal not in before:
+        return []
+    back = [goal]
+    while back[-1] != start:
+        back.append(before[back[-1]])
+    return [goal, *back[:0:-1]]
 
 
 def _chosen(ways: Sequence[Sequence[Step]], before: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -11,11 +11,12 @@ from contention_lab.diagnosis.thresholds import LARGEST_SEVERITY, LEAST_WAIT_S
 from contention_lab.diagnosis.wording import duration, enumeration, lock_name, name, place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from contention_lab.analysis.wait_for import Link
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.standstill import Standstill
+    from contention_lab.trace import Thread
 
 KIND: Final = "lock-order-deadlock"
 
@@ -74,15 +75,13 @@ def explains(file: CaseFile, still: Standstill) -> bool:
 def summary(file: CaseFile, still: Standstill) -> str:
     """Return the finding as a sentence."""
     links = still.deadlocks[0].links
-    threads: dict[str, list[str]] = {}
+    threads: dict[str, list[Thread]] = {}
     for i, link in enumerate(links):
-        name = file.trace.thread(link.thread).label
-        threads.setdefault(_step(file, link, links[i - 1]), []).append(name)
+        thread = file.trace.thread(link.thread)
+        threads.setdefault(_step(file, link, links[i - 1]), []).append(thread)
     steps = "; ".join(
-        f"thread {names[0]} waits {step}"
-        if len(names) == 1
-        else f"threads {enumeration(names)} each wait {step}"
-        for step, names in threads.items()
+        f"{who(waiting)} {'each wait' if len(waiting) > 1 else 'waits'} {step}"
+        for step, waiting in threads.items()
     )
     often = f"{len(still.deadlocks)} times, " if len(still.deadlocks) > 1 else ""
     ended = "to the end of the recording" if still.is_open else "until one of them gave up"
@@ -90,6 +89,13 @@ def summary(file: CaseFile, still: Standstill) -> str:
         f"Deadlock: {steps}. They waited for each other {often}{duration(still.lasted_s)} in all, "
         f"{ended}; take the locks in one order everywhere."
     )
+
+
+def who(threads: Sequence[Thread]) -> str:
+    """Write threads or tasks with their names."""
+    kind = "task" if all(thread.is_task for thread in threads) else "thread"
+    plural = "s" * (len(threads) > 1)
+    return f"{kind}{plural} {enumeration([thread.label for thread in threads])}"
 
 
 def _step(file: CaseFile, link: Link, before: Link) -> str:

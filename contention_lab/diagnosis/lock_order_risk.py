@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.sites import user_frame
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from contention_lab.analysis.lock_order import Inversion, Step
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.finding import AccusedLock
+    from contention_lab.trace import Frame
 
 KIND: Final = "lock-order-risk"
 
@@ -45,8 +48,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
             severity=RISK_SEVERITY,
             summary=summary(file, inversion),
             lock=named[0] if named else None,
-            victims=tuple(_victim(step, len(steps)) for step in steps),
-            culprits=tuple(_culprit(step, len(steps)) for step in steps),
+            victims=_joined([_victim(step, len(steps)) for step in steps]),
+            culprits=_joined([_culprit(step, len(steps)) for step in steps]),
             evidence={
                 "locks": len(steps),
                 "threads": len({step.thread for step in steps}),
@@ -54,6 +57,16 @@ def find(file: CaseFile) -> Iterator[Finding]:
             },
             remedies=(_order(named, inversion),),
         )
+
+
+def _joined(parties: list[Party]) -> tuple[Party, ...]:
+    """Return each place once, with the shares of its parties."""
+    shares: dict[Frame | None, float] = defaultdict(float)
+    first: dict[Frame | None, Party] = {}
+    for party in parties:
+        shares[party.site] += party.share
+        first.setdefault(party.site, party)
+    return tuple(replace(party, share=shares[site]) for site, party in first.items())
 
 
 def _victim(step: Step, steps: int) -> Party:
@@ -67,7 +80,10 @@ def _culprit(step: Step, steps: int) -> Party:
 
 def summary(file: CaseFile, inversion: Inversion) -> str:
     """Return the finding as a sentence."""
-    steps = "; ".join(_step(file, step) for step in inversion.steps)
+    told = dict.fromkeys(_step(file, step) for step in inversion.steps)
+    steps = "; ".join(told)
+    if len(told) < len(inversion.steps):
+        steps += ", and the other way round"
     until = " until a timeout" if any(step.has_timeout for step in inversion.steps) else " for ever"
     return (
         f"{steps}. It has not happened here, but threads that do so at the same time wait for each "

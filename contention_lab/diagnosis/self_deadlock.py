@@ -64,8 +64,9 @@ def summary(still: Standstill, lock: AccusedLock) -> str:
     holder = still.culprits[0].code
     since = f", which it took in {place(holder)}" if holder else ""
     where = place(still.victims[0].site)
+    kind = "task" if lock.type.startswith("asyncio.") else "thread"
     return (
-        f"A thread waits{often} in {where} for {lock_and_origin(lock)} while it holds it itself"
+        f"A {kind} waits{often} in {where} for {lock_and_origin(lock)} while it holds it itself"
         f"{since}: {duration(still.lasted_s)} in all, {ended}; nobody else can let it go."
     )
 
@@ -73,19 +74,14 @@ def summary(still: Standstill, lock: AccusedLock) -> str:
 def remedies(still: Standstill, lock: AccusedLock, high: float) -> tuple[Remedy, ...]:
     """Return what keeps a thread from taking the lock twice."""
     inner = names(still.victims, most=1)
-    return (
-        Remedy(
-            "split",
-            f"Give {inner} a version for callers that hold `{lock.name}` already, and call that.",
-            None,
-            1.0,
-            high,
-        ),
-        Remedy(
-            "re-entrant",
-            "Or make it an RLock, if the code inside may see what its caller has left half done.",
-            None,
-            1.0,
-            high,
-        ),
+    split = Remedy(
+        "split",
+        f"Give {inner} a version for callers that hold `{lock.name}` already, and call that.",
+        None,
+        1.0,
+        high,
     )
+    if lock.type != "threading.Lock":
+        return (split,)
+    text = "Or make it an RLock, if the code inside may see what its caller has left half done."
+    return split, Remedy("re-entrant", text, None, 1.0, high)

@@ -284,3 +284,40 @@ def test_a_holder_that_waits_for_another_lock_is_told_with_the_root() -> None:
     assert finding.lock.site.line == 1
     assert "held by `slow` (work.py:21)" in finding.summary
     assert finding.evidence["passed_on_share"] == pytest.approx(75 / 85)
+
+
+def test_one_place_that_takes_objects_in_any_order_is_told_once() -> None:
+    program = Program()
+    builder = program.builder
+    site = builder.add_frame("Account.__init__", "work.py", 3)
+    a, b = (builder.add_lock("threading.Lock", site=site) for _ in range(2))
+    stack = program.stack(("transfer", 42))
+    for thread, held, taken in ((program.one, a, b), (program.two, b, a)):
+        builder.add_order(thread, taken, {held: program.place("transfer", 41)}, stack=stack)
+        builder.add_counter(held, thread, acquires=1)
+    (finding,) = program.of_kind("lock-order-risk")
+    assert [party.share for party in finding.victims] == [1.0]
+    assert "another" in finding.summary
+    assert "the other way round" in finding.summary
+
+
+def test_tasks_that_wait_for_each_other_are_called_tasks() -> None:
+    builder = TraceBuilder(duration_ns=1000 * MS)
+    builder.add_thread("main", is_main=True)
+    locks = [builder.add_lock("asyncio.Lock", name=name) for name in "ab"]
+    tasks = [builder.add_thread(f"Task-{n}", is_task=True) for n in (1, 2)]
+    stack = builder.add_stack(builder.add_frame("take", "work.py", 5))
+    for own in (0, 1):
+        builder.add_hold(locks[own], tasks[own], 0, 900 * MS, waiters=1)
+        builder.add_wait(
+            locks[1 - own],
+            tasks[own],
+            100 * MS,
+            (800 + own) * MS,
+            holder=tasks[1 - own],
+            outcome=Outcome.TIMED_OUT,
+            stack=stack,
+        )
+    diagnosis = diagnose(parse(builder.bytes()))
+    assert diagnosis.verdict == "lock-order-deadlock"
+    assert "task Task-1 waits" in diagnosis.summary

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from contention_lab.analysis.intervals import Spans
     from contention_lab.analysis.thread_samples import Samples
     from contention_lab.trace import Trace
 
@@ -122,6 +123,12 @@ class Activity:
         shares = (weights / whole if whole else weights).tolist()
         return Doing(count, *shares)
 
+    def busy_ns(self, thread: int, windows: Windows) -> int:
+        """Return how long a thread or task was busy within windows."""
+        lived = windows.within(*self.life(thread))
+        waited = self.waiting(thread).covered_ns(lived.start_ns, lived.end_ns)
+        return lived.total_ns - int(waited.sum())
+
     def on_cpu_share(self, thread: int) -> float:
         """Return the share of its time wanting a CPU that a thread had one; 1 if not known."""
         records = self.trace.states
@@ -167,9 +174,13 @@ class Activity:
         return thread_samples(self.trace)
 
     @cached_property
+    def _coordination(self) -> Spans:
+        return coordination_waits(self.trace)
+
+    @cached_property
     def _joins(self) -> tuple[Integers, Integers]:
         """Waits for threads to end, ordered by thread: whose, and from when."""
-        spans = coordination_waits(self.trace)
+        spans = self._coordination
         locks = self.trace.locks.values()
         threads = [lock.id for lock in locks if lock.type.startswith("threading.Thread")]
         spans = spans.where(np.isin(spans.lock, threads))
@@ -179,7 +190,7 @@ class Activity:
     @cached_property
     def _waits(self) -> tuple[Integers, Integers, Integers]:
         """All recorded waits, ordered by thread: whose, from when, until when."""
-        spans = [lock_waits(self.trace), coordination_waits(self.trace)]
+        spans = [lock_waits(self.trace), self._coordination]
         outcome = [self.trace.waits["outcome"][part.index] for part in spans]
         tried = np.concatenate(outcome) != Outcome.FAILED_TRY
         owner, start = (

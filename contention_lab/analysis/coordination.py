@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -129,38 +129,56 @@ class CoordinationCase:
         """Which waits were ended by one wake-up: a number for each wait, from 0."""
         alone = self.wake == 0
         key = np.where(alone, -1 - np.arange(len(self.wake)), self.lock_id << 32 | self.wake)
-        return np.unique(key, return_inverse=True)[1]
+        order = np.argsort(key, kind="stable")
+        batch = np.zeros(len(key), dtype=np.intp)
+        batch[order] = np.cumsum(np.diff(key[order], prepend=key[order][:1]) != 0)
+        return batch
 
 
 def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
     """Return all coordination in cases, the most waited for first."""
     spans = coordination_waits(trace)
-    waits = trace.waits[spans.index]
-    for_room = waits["flags"] & int(WaitFlag.ROOM)
-    keys, which = distinct(waits["lock"], waits["stack"], for_room)
+
+    def column(name: str) -> npt.NDArray[Any]:
+        return trace.waits[name][spans.index]
+
+    lock_id, stack, flags = column("lock"), column("stack"), column("flags")
+    keys, which = distinct(lock_id, stack, flags & int(WaitFlag.ROOM))
     places: dict[tuple[Any, ...], int] = {}
-    place = np.zeros(len(keys), dtype=np.intp)
+    place = np.zeros(len(keys), dtype=np.uint16)
     purposes: list[Purpose] = []
-    for at, (lock_id, stack_id, is_for_room) in enumerate(keys):
-        lock = trace.lock(lock_id)
-        purpose, function = _purpose(lock, trace.stack(stack_id))
+    for at, (lock_number, stack_number, is_for_room) in enumerate(keys):
+        lock = trace.lock(lock_number)
+        purpose, function = _purpose(lock, trace.stack(stack_number))
         if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
             purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
-        made_at = lock.site or lock_id
+        made_at = lock.site or lock_number
         key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.name
-        number = places.setdefault(key, len(places))
+        number = min(places.setdefault(key, len(places)), MOST_CASES - 1)
         if number == len(purposes):
             purposes.append(purpose)
         place[at] = number
-    case = place[which]
-    order = np.lexsort((spans.end_ns, case))
-    bounds = np.searchsorted(case[order], np.arange(len(places) + 1))
+    acquired = column("outcome") == Outcome.ACQUIRED
+    columns = {
+        "waker": np.where(acquired, column("holder"), 0),
+        "wake": np.where(acquired, column("spins"), 0),
+        "lock_id": lock_id,
+        "stack": stack,
+        "flags": flags,
+        "outcome": column("outcome"),
+        "waker_stack": column("holder_stack"),
+        "awaited_stack": column("awaited_stack"),
+    }
+    # Two stable sorts, of nearly sorted and of small numbers, are faster than one by both.
+    by_end = np.argsort(spans.end_ns, kind="stable")
+    case = place[which][by_end]
+    order = by_end[np.argsort(case, kind="stable")]
+    bounds = np.searchsorted(np.sort(case), np.arange(len(purposes) + 1))
     found = []
     for number, purpose in enumerate(purposes):
         mine = order[bounds[number] : bounds[number + 1]]
-        part, records = spans.where(mine), waits[mine]
-        locks = np.unique(part.lock).tolist()
-        acquired = records["outcome"] == Outcome.ACQUIRED
+        part = spans.where(mine)
+        locks = sorted({lock for (lock,) in distinct(part.lock)[0]})
         found.append(
             CoordinationCase(
                 purpose=purpose,
@@ -170,23 +188,14 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
                 start_ns=part.start_ns,
                 end_ns=part.end_ns,
                 thread=part.thread,
-                waker=np.where(acquired, records["holder"], 0).astype(np.int64),
-                wake=np.where(acquired, records["spins"], 0).astype(np.int64),
-                **{
-                    name: records[field].astype(np.int64)
-                    for name, field in (
-                        ("lock_id", "lock"),
-                        ("stack", "stack"),
-                        ("waker_stack", "holder_stack"),
-                        ("awaited_stack", "awaited_stack"),
-                        ("flags", "flags"),
-                        ("outcome", "outcome"),
-                    )
-                },
+                **{name: values[mine].astype(np.int64) for name, values in columns.items()},
             )
         )
     return tuple(sorted(found, key=lambda case: -case.wait_ns))
 
+
+MOST_CASES: Final = 1 << 15
+"""Cases told apart; the rest is one."""
 
 _BY_TYPE = {
     "threading.Thread": Purpose.THREAD,
@@ -233,6 +242,7 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
 
 
 def _sums(who: Integers, ns: Integers) -> dict[int, int]:
-    ids, at = np.unique(who, return_inverse=True)
+    ids, at = distinct(who)
     sums = np.bincount(at, weights=ns, minlength=len(ids)).astype(np.int64).tolist()
-    return dict(sorted(zip(ids.tolist(), sums, strict=True), key=lambda item: -item[1]))
+    pairs = zip((one for (one,) in ids), sums, strict=True)
+    return dict(sorted(pairs, key=lambda item: -item[1]))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contention_lab.analysis.distinct import distinct
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -14,6 +16,6 @@ def summed(
     ids: npt.NDArray[np.integer[Any]], weights: npt.NDArray[np.number[Any]]
 ) -> dict[int, float]:
     """Return the sum of the weights of each id that occurs, by ascending id."""
-    found, at = np.unique(ids, return_inverse=True)
-    sums = np.bincount(at, weights=weights.astype(np.float64), minlength=len(found))
-    return dict(zip(found.tolist(), sums.tolist(), strict=True))
+    found, at = distinct(ids)
+    sums = np.bincount(at, weights=weights, minlength=len(found))
+    return dict(zip((one for (one,) in found), sums.tolist(), strict=True))

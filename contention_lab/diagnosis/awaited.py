@@ -59,7 +59,7 @@ class Awaited:
         """
         first = int(self.case.start_ns.min(initial=0))
         everything = Windows.union(np.array([first]), np.array([self.trace.duration_ns]))
-        worked = sum(self.activity.busy(one, everything).total_ns for one in self.case.waiters)
+        worked = sum(self.activity.busy_ns(one, everything) for one in self.case.waiters)
         return worked / self.case.windows.total_ns if self.case.windows.total_ns else 0.0
 
     @cached_property
@@ -73,7 +73,7 @@ class Awaited:
             lived = self.case.windows.within(*self.activity.life(waker))
             if lived.total_ns:
                 weight = self.case.wakers[waker]
-                free = self.activity.busy(waker, lived).total_ns
+                free = self.activity.busy_ns(waker, lived)
                 busy += weight * free / lived.total_ns
                 whole += weight
         return busy / whole if whole else 0.0

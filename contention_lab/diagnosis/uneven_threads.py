@@ -40,9 +40,7 @@ def found(file: CaseFile) -> Iterator[Uneven]:
         if len(ended) < 2 or len(ended) < len(group):
             continue
         life = {thread.id: Windows.union(*_edges(file, thread)) for thread in ended}
-        busy = {
-            number: file.activity.busy(number, window).total_ns for number, window in life.items()
-        }
+        busy = {number: file.activity.busy_ns(number, window) for number, window in life.items()}
         last = max(ended, key=lambda thread: thread.end_ns)
         mean, middle = float(np.mean([*busy.values()])), float(np.median([*busy.values()]))
         surplus = busy[last.id] - mean

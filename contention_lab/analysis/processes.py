@@ -6,12 +6,13 @@ Times are brought together by the system's clock, which is one for all processes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from contention_lab.trace import Trace
+from contention_lab.trace.variables import name_locks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 SHARED: Final = "multiprocessing."
 """What the types of locks begin with that several processes may share."""
 
+_TOGETHER: Final = {"wait_chunks", "hold_chunks", "counter_chunks", "state_chunks"}
 _NOT_SHARED: Final[dict[str, Any]] = {
-    name: ()
-    for name in Trace.__dataclass_fields__
-    if name.endswith("_chunks") and name not in {"wait_chunks", "hold_chunks", "counter_chunks"}
+    field.name: field.default if field.default is not MISSING else {}
+    for field in fields(Trace)
+    if field.name.endswith("_chunks") and field.name not in _TOGETHER
 }
 """What belongs to one process."""
 
@@ -74,7 +76,7 @@ def across_processes(traces: Sequence[Trace]) -> Trace | None:
         start_unix_ns=first.start_unix_ns,
         start_mono_ns=first.start_mono_ns,
         duration_ns=max(part.shift_ns + part.trace.duration_ns for part in parts),
-        locks=_labelled(locks),
+        locks=name_locks(_labelled(locks), first.start_unix_ns, whole.meta.get("program")),
         threads={key: value for part in parts for key, value in part.threads().items()},
         frames={key: value for part in parts for key, value in part.frames().items()},
         stacks={key: value for part in parts for key, value in part.stacks().items()},
@@ -88,7 +90,44 @@ def across_processes(traces: Sequence[Trace]) -> Trace | None:
         wait_chunks=tuple(part.records(part.trace.waits) for part in parts),
         hold_chunks=tuple((0, part.records(part.trace.holds)) for part in parts),
         counter_chunks=tuple(part.records(part.trace.counters) for part in parts),
+        state_chunks=tuple(part.moved(part.trace.states) for part in parts),
     )
+
+
+def of_one_run(traces: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
+    """Tell the processes that ran together with the first one from those of other times.
+
+    A folder may hold traces of an earlier run of the same program.
+
+    Parameters
+    ----------
+    traces
+        At least one.
+
+    Returns
+    -------
+    together
+        The first, and all whose time overlaps it, or that of one that does, and so on.
+    others
+        The rest.
+    """
+    together, others = [traces[0]], list(traces[1:])
+    start, end = _time_of(traces[0])
+    while near := [trace for trace in others if _meets(trace, start, end)]:
+        together += near
+        others = [trace for trace in others if not _meets(trace, start, end)]
+        start = min(_time_of(trace)[0] for trace in together)
+        end = max(_time_of(trace)[1] for trace in together)
+    return together, others
+
+
+def _time_of(trace: Trace) -> tuple[int, int]:
+    return trace.start_unix_ns, trace.start_unix_ns + trace.duration_ns
+
+
+def _meets(trace: Trace, start: int, end: int) -> bool:
+    begin, finish = _time_of(trace)
+    return begin <= end and finish >= start
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +194,15 @@ class _Part:
 
     def records(self, records: Records) -> Records:
         """Return the records about shared locks."""
-        mine = records[np.isin(records["lock"], list(self._number_of))].copy()
+        mine = self.moved(records[np.isin(records["lock"], list(self._number_of))])
         known = np.array(sorted(self._number_of), dtype=np.int64)
         numbers = np.array([self._number_of[lock] for lock in known.tolist()], dtype=np.uint32)
         mine["lock"] = numbers[np.searchsorted(known, mine["lock"])]
+        return mine
+
+    def moved(self, records: Records) -> Records:
+        """Return records with the times and ids of the whole, but for the locks'."""
+        mine = records.copy()
         for names, offset in (
             (_FRAMES, self.offset.frame),
             (_STACKS, self.offset.stack),
@@ -167,7 +211,7 @@ class _Part:
             for name in names:
                 if name in (mine.dtype.names or ()):
                     mine[name] = np.where(mine[name] > 0, mine[name] + np.uint32(offset), 0)
-        for name in ("start_ns", "end_ns"):
+        for name in ("start_ns", "end_ns", "time_ns"):
             if name in (mine.dtype.names or ()):
                 mine[name] += np.uint64(self.shift_ns)
         return mine

@@ -136,10 +136,11 @@ class ProgramSession(Session):
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
         also += _those_missing(self.unrecorded)
-        return (
-            f"wrote {self.shown} ({self.counted()}){also}; "
-            f"next: contention-lab diagnose {_quoted(self.shown)}"
-        )
+        traces = _quoted(self.shown)
+        if children:
+            traces += f" {_quoted(os.path.splitext(self.shown)[0])}.*.clt"
+        next_line = f"next: contention-lab diagnose {traces}"
+        return f"wrote {self.shown} ({self.counted()}){also}; {next_line}"
 
 
 def _those_missing(notes: "list[Note]") -> str:

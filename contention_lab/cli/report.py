@@ -26,7 +26,7 @@ from contention_lab.cli.failure import reported
 )
 def command(paths: tuple[Path, ...], output: Path | None) -> None:
     """Write the page."""
-    from contention_lab.analysis.processes import across_processes
+    from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
     from contention_lab.report.visible_text import visible
@@ -36,7 +36,7 @@ def command(paths: tuple[Path, ...], output: Path | None) -> None:
     with reported(TraceError):
         traces = [load(path) for path in paths]
         summary = diagnose_together(traces).summary
-        shared = across_processes(traces)
+        shared = across_processes(of_one_run(traces)[0])
         if shared is not None:
             traces.insert(0, shared)
         diagnoses = [diagnose(trace).to_json() for trace in traces]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.analysis.processes import across_processes
+from contention_lab.analysis.processes import across_processes, of_one_run
 from contention_lab.diagnosis.ranking import verdict
 from contention_lab.diagnosis.trace_diagnosis import diagnose
 
@@ -27,7 +27,8 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     Parameters
     ----------
     traces
-        One of each process, at least one.
+        One of each process, at least one. Those of other runs than the first are left out, and
+        said to be.
 
     Returns
     -------
@@ -43,9 +44,11 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     """
     if not traces:
         raise ValueError("diagnose_together needs at least one trace")
+    traces, others = of_one_run(traces)
+    left_out = tuple(f"{trace.path}: left out, since it is of another run" for trace in others)
     alone = [diagnose(trace) for trace in traces]
     if len(alone) == 1:
-        return alone[0]
+        return replace(alone[0], problems=(*alone[0].problems, *left_out))
     shared = across_processes(traces)
     across = diagnose(shared).findings if shared is not None else ()
     locks = {finding.lock for finding in across if finding.lock is not None}
@@ -64,7 +67,7 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
         summary=_summary(kind, findings, alone),
         findings=tuple(findings),
         totals=_totals([diagnosis.totals for diagnosis in alone]),
-        problems=_each(traces, [diagnosis.problems for diagnosis in alone]),
+        problems=(*_each(traces, [diagnosis.problems for diagnosis in alone]), *left_out),
         not_seen=tuple(dict.fromkeys(line for diagnosis in alone for line in diagnosis.not_seen)),
     )
 

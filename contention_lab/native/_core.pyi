@@ -152,6 +152,7 @@ class Permits(Beside):
     waits: dict[int, tuple[int, bool]]
     blocked_ns: int
     may_be_signal: bool
+    shared: bool
     silent: bool
     @property
     def held(self) -> int: ...

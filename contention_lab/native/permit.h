@@ -10,6 +10,7 @@ typedef struct {
     uint64_t start_ns; /* 0: not recorded */
     uint32_t party, site;
     int blocked;    /* somebody was already waiting */
+    int shared;     /* somebody may wait out of sight, in another process */
     PyObject *task; /* owned; NULL for a thread */
 } cl_permit;
 
@@ -46,8 +47,8 @@ cl_permit_begin(cl_permit *permit, cl_lock *lock, cl_thread *thread, uint32_t pa
     permit->start_ns = cl_now() | 1u;
 }
 
-/* It has been given back by `party` (0: this thread). Recorded if it made somebody wait or the level is
- * `trace`, counted in any case. */
+/* It has been given back by `party` (0: this thread). Recorded if it made somebody wait, or may have, or the
+ * level is `trace`; counted in any case. */
 static void
 cl_permit_end(const cl_permit *permit, cl_lock *lock, cl_thread *thread, uint64_t end_ns, uint32_t party,
               uint32_t waiters, int handed_off)
@@ -59,21 +60,22 @@ cl_permit_end(const cl_permit *permit, cl_lock *lock, cl_thread *thread, uint64_
         return;
     }
     waiters = waiters == 0 && permit->blocked ? 1 : waiters;
+    int blocking = waiters > 0 || (permit->shared && cl_session.level >= CL_LEVEL_PROFILE);
     cl_hold_record hold = {
         .start_ns = permit->start_ns, .end_ns = end_ns < permit->start_ns ? permit->start_ns : end_ns,
         .lock = lock->id, .thread = permit->party, .site = permit->site, .waiters = waiters,
         .release_thread = party != 0 ? party : thread->id,
-        .flags = (handed_off ? CL_HOLD_HANDED_OFF : 0u) | (waiters > 0 ? 0u : CL_HOLD_UNCONTENDED)};
+        .flags = (handed_off ? CL_HOLD_HANDED_OFF : 0u) | (blocking ? 0u : CL_HOLD_UNCONTENDED)};
     uint32_t watched = cl_watched(lock);
     hold.flags |= watched & CL_HOLD_WATCHED;
     cl_count_hold(block, hold.end_ns - hold.start_ns);
     if (waiters > 0) {
         cl_add(&block->value[CL_C_BLOCKING_HOLDS], 1);
     }
-    if (waiters > 0 || (watched & CL_HOLD_WANTS_STACK && cl_session.level >= CL_LEVEL_PROFILE)) {
+    if (blocking || (watched & CL_HOLD_WANTS_STACK && cl_session.level >= CL_LEVEL_PROFILE)) {
         hold.stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
     }
-    if (waiters > 0 || watched || cl_session.level == CL_LEVEL_TRACE) {
+    if (blocking || watched || cl_session.level == CL_LEVEL_TRACE) {
         cl_thread_record(thread, CL_HOLDS, &hold, sizeof hold);
     }
 }

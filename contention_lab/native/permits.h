@@ -19,6 +19,7 @@ typedef struct {
     unsigned long long blocked_ns; /* when somebody last began to wait: all that were out made him wait */
     uint32_t waker, waker_stack;   /* who last gave somebody a permit that nobody had */
     char may_be_signal;  /* waiting while nobody has a permit is coordination */
+    char shared;         /* threads of other processes may wait for one */
     char silent;         /* not recorded: it stands for something else */
 } cl_permits;
 
@@ -61,6 +62,7 @@ cl_permits_add(cl_permits *self, cl_thread *thread, PyObject *task, uint32_t par
     cl_permit permit;
     cl_permit_begin(&permit, cl_permits_source(self), thread, party, site, count);
     permit.task = task;
+    permit.shared = self->shared;
     CL_BEGIN_CRITICAL(self);
     permit.blocked = cl_permits_waiting(self) > 0;
     if (self->count == self->room) {
@@ -282,6 +284,7 @@ static PyMemberDef cl_permits_members[] = {
     {"waits", T_OBJECT_EX, offsetof(cl_permits, waits), 0, "A dict of the threads that wait for one."},
     {"blocked_ns", T_ULONGLONG, offsetof(cl_permits, blocked_ns), 0, "When somebody last began to wait."},
     {"may_be_signal", T_BOOL, offsetof(cl_permits, may_be_signal), 0, "It may be used as a signal."},
+    {"shared", T_BOOL, offsetof(cl_permits, shared), 0, "Threads of other processes may wait for one."},
     {"silent", T_BOOL, offsetof(cl_permits, silent), 0, "It is not recorded."},
     {NULL, 0, 0, 0, NULL},
 };

@@ -97,8 +97,8 @@ def test_threads_of_one_process_name_the_holder(kind: str, path: Path, fork: Any
     assert facts.name(found["thread"]) == "victim"
     assert facts.name(found["holder"]) == "culprit"
     assert facts.site(found["holder_site"]) == "culprit"
-    (hold,) = facts.holds(f"multiprocessing.{kind}")
-    assert facts.name(hold["thread"]) == "culprit"
+    holds = facts.holds(f"multiprocessing.{kind}")  # all: who waits elsewhere is not known here
+    assert [facts.name(hold["thread"]) for hold in holds] == ["culprit", "victim"]
     assert facts.count(f"multiprocessing.{kind}", "acquires") == 2
 
 

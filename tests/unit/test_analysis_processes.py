@@ -98,3 +98,16 @@ def test_locks_of_one_process_only_are_not_shared() -> None:
 def test_no_trace_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one trace"):
         diagnose_together([])
+
+
+def test_a_process_of_an_earlier_run_is_left_out_and_said_to_be() -> None:
+    now = _process(101, holds=True, start_ms=0)
+    before = replace(_process(202, holds=False, start_ms=0), start_unix_ns=-10_000 * MS)
+
+    diagnosis = diagnose_together([now, before])
+
+    assert diagnosis.verdict == "healthy"
+    assert diagnosis.problems == (
+        *diagnose_together([now]).problems,
+        "app.202.clt: left out, since it is of another run",
+    )

@@ -94,6 +94,7 @@ class SemLockPermits(ThreadPermits):
         was_sent = "_is_fork_ctx" not in vars(lock)  # by another process, which made it
         super().__init__(lock, type_name, name, late=was_sent)
         self.may_be_signal = may_be_signal
+        self.shared = True
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:

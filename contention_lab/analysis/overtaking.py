@@ -50,6 +50,8 @@ class Visits:
         When somebody waited, as far as holds were recorded.
     satisfied
         How many of the waits were followed by something else than waiting again.
+    stacks
+        Ids of stacks under which visitors went out, as far as recorded.
     """
 
     start_ns: Integers
@@ -60,6 +62,7 @@ class Visits:
     entered: int
     waited: Windows
     satisfied: int
+    stacks: tuple[int, ...]
 
     @property
     def covered_share(self) -> float:
@@ -97,7 +100,18 @@ def visits(trace: Trace, case: CoordinationCase) -> Visits | None:
     waited = case.windows.within(0, int(part.end_ns.max()))
     start, end, thread = _paired(part, site, entry, leave, waited)
     entered = int(np.count_nonzero(waited.contains(start)))
-    return Visits(start, end, thread, entry, leave, entered, waited, _satisfied(case))
+    stacks = trace.holds["stack"][part.index[site == leave]]
+    return Visits(
+        start,
+        end,
+        thread,
+        entry,
+        leave,
+        entered,
+        waited,
+        _satisfied(case),
+        tuple(np.unique(stacks[stacks != 0]).tolist()),
+    )
 
 
 def _entry(

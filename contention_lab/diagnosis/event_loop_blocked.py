@@ -80,9 +80,9 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
         seen = file.activity.stacks((long.thread,), windows, waiting=True)
         culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
         victims = places(trace, summed(long.victim_stack, long.length_ns), blocked_s)
-    doing = file.activity.doing((long.thread,), windows)
+    running_share = _running_share(file, long)
     usual_s = float(np.median(long.length_ns)) / 1e9
-    runs = f"{'computes' if doing.running >= MOSTLY else 'blocks'} in the event loop"
+    runs = f"{'computes' if running_share >= MOSTLY else 'blocks'} in the event loop"
     if held is not None:
         runs = "holds a lock that the loop's thread waits for"
     where = place(culprits[0].site) if culprits else "a callback"
@@ -104,7 +104,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
             "usual_step_s": usual_s,
             "longest_step_s": float(long.length_ns.max(initial=0)) / 1e9,
             "average_ready": float(np.mean(long.ready)),
-            "running_share": doing.running,
+            "running_share": running_share,
             "own_share": own_share,
         },
         remedies=(
@@ -122,8 +122,16 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
 
 def _own_share(file: CaseFile, steps: LoopSteps) -> float:
     """Return the share of the time of steps that is not waiting for a CPU."""
+    off_cpu = 1.0 - file.activity.on_cpu_share(steps.thread)
+    return 1.0 - _running_share(file, steps) * off_cpu
+
+
+def _running_share(file: CaseFile, steps: LoopSteps) -> float:
+    """Return the share of the time of steps that the thread runs, or wants to."""
+    whole_ns = steps.windows.total_ns
+    busy_ns = file.activity.busy_ns(steps.thread, steps.windows)
     running = file.activity.doing((steps.thread,), steps.windows).running
-    return 1.0 - running * (1.0 - file.activity.on_cpu_share(steps.thread))
+    return running * busy_ns / whole_ns if whole_ns else 0.0
 
 
 def _held_by_others(

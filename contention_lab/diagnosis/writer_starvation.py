@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.lightswitch import Switched, switched
 from contention_lab.analysis.overtaking import Visits, visits
+from contention_lab.analysis.sites import is_user_code
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places, waiting_places
-from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.finding import Finding, Party, Remedy
 from contention_lab.diagnosis.lock_case import accused_lock
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
-    from contention_lab.diagnosis.finding import AccusedLock, Party
+    from contention_lab.diagnosis.finding import AccusedLock
     from contention_lab.trace import Frame
 
 KIND: Final = "writer-starvation"
@@ -76,12 +77,13 @@ def of_condition(file: CaseFile, awaited: Awaited) -> Finding | None:
         return None
     readers = {*seen.thread.tolist()}
     inside = Windows.union(seen.start_ns, seen.end_ns)
-    doing = file.activity.stacks(readers, inside) or _entry_stack(file, seen)
+    doing = file.activity.stacks(readers, inside)
+    culprits = places(file.trace, doing, waited_s) if doing else _callers(file, seen)
     return _finding(
         file,
         accused_lock(case.lock, len(case.locks)),
         waiting_places(file.trace, case),
-        places(file.trace, doing, waited_s),
+        culprits,
         waited_s,
         len(readers),
         seen.entered,
@@ -182,9 +184,25 @@ def _finding(
     )
 
 
-def _entry_stack(file: CaseFile, seen: Visits) -> dict[int, float]:
-    """Return a stack at the line where readers come in, if one was recorded."""
-    for stack, frames in file.trace.stacks.items():
-        if frames and frames[0] == seen.entry:
-            return {stack: 1.0}
-    return {}
+def _callers(file: CaseFile, seen: Visits) -> tuple[Party, ...]:
+    """Return the code that comes in and goes out, where nothing was seen of what is done inside."""
+    passing = {
+        (frame.filename, frame.function)
+        for line in (seen.entry, seen.exit)
+        if (frame := file.trace.frames.get(line)) is not None
+    }
+    counts: dict[Frame, int] = {}
+    stacks: dict[Frame, tuple[Frame, ...]] = {}
+    for number in seen.stacks:
+        stack = file.trace.stack(number)
+        for frame in stack:
+            if is_user_code(frame.filename) and (frame.filename, frame.function) not in passing:
+                counts[frame] = counts.get(frame, 0) + 1
+                stacks[frame] = stack
+                break
+    whole = sum(counts.values())
+    waited_s = seen.waited.total_ns / 1e9
+    return tuple(
+        Party(frame, stacks[frame], waited_s * count / whole, count / whole)
+        for frame, count in sorted(counts.items(), key=lambda item: -item[1])
+    )

@@ -45,6 +45,7 @@ cl_environment_restore(char **environment)
     for (char **at = environment; *at != NULL;) {
         if (strncmp(*at, CL_PRELOAD, sizeof CL_PRELOAD - 1) == 0
             && !cl_preload_restore(*at + sizeof CL_PRELOAD - 1, us.dli_fname)) {
+            memset(*at, 0, strlen(*at)); /* also in /proc/self/environ */
             for (char **next = at; *next != NULL; next++) {
                 next[0] = next[1];
             }

@@ -91,6 +91,12 @@ cl_absence_end(cl_thread *thread, uint32_t stack, uint16_t flags)
         cl_thread_record(thread, CL_BLOCKING, &record, sizeof record);
     }
     absence->calls = 0;
+    for (uint32_t i = 0; i < absence->natives; i++) {
+        absence->native[i].stack = stack;
+        absence->native[i].flags |= flags != 0 ? CL_NATIVE_STACK_LATER : 0;
+        cl_native_push(&absence->native[i]);
+    }
+    absence->natives = 0;
 }
 
 /* At the release of a lock, with a thread state: there are calls that no end of an absence has recorded. */

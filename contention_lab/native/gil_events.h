@@ -179,7 +179,8 @@ cl_gil_settle(uint32_t epoch)
     atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
     struct cl_absence *absence = &thread->absence;
     if (cl_session.level >= CL_LEVEL_PROFILE
-        && (mine->wait_start != 0 || mine->passing != 0 || absence->has_hold || absence->calls != 0)) {
+        && (mine->wait_start != 0 || mine->passing != 0 || absence->has_hold || absence->calls != 0
+            || absence->natives != 0)) {
         uint64_t before = cl_now();
         int locked;
         const void *self;
@@ -188,7 +189,7 @@ cl_gil_settle(uint32_t epoch)
         if (absence->has_hold) {
             absence->unseen_ns += absence->hold.end_ns - absence->hold.start_ns;
         }
-        if ((absence->calls != 0 || absence->unseen_ns >= CL_UNSEEN_NS)
+        if ((absence->calls != 0 || absence->natives != 0 || absence->unseen_ns >= CL_UNSEEN_NS)
             && cl_gil_read(&locked, &self)) {
             stack = cl_stack_capture_from(cl_cursor_begin_at((PyThreadState *)(uintptr_t)self),
                                           thread->frames, cl_session.stack_depth);

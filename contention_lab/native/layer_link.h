@@ -6,8 +6,8 @@
 #ifndef CL_LAYER_LINK_H
 #define CL_LAYER_LINK_H
 
-#include "gil_events.h"
 #include "layer/table.h"
+#include "native_events.h"
 
 #if defined(__linux__)
 
@@ -16,6 +16,8 @@
 static cl_layer_table cl_layer_functions = {
     .version = CL_LAYER_VERSION, .gil_arrived = cl_gil_arrived, .gil_passed_on = cl_gil_passed_on, .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
     .gil_taken = cl_gil_taken, .gil_dropped = cl_gil_dropped, .gil_settled = cl_gil_settled,
+    .native_wait_begin = cl_native_wait_begin, .native_wait_end = cl_native_wait_end,
+    .native_released = cl_native_released,
     .world_begin = cl_blocking_begin, .world_end = cl_blocking_end};
 
 static cl_layer_attach_function
@@ -40,6 +42,7 @@ cl_layer_attach(void)
             table->gil_cond = table->gil_mutex = table->gil_switched = NULL; /* not what we took it for */
         }
         cl_gil.is_seen = table->gil_cond != NULL;
+        cl_gil_range(&table->gil_start, &table->gil_end);
         attach(table);
     }
 }

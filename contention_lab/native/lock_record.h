@@ -458,7 +458,7 @@ cl_lock_release(cl_lock *lock)
     if (hold.end_ns < hold.start_ns) { /* two cores' clocks a few ns apart */
         hold.end_ns = hold.start_ns;
     }
-    if (__builtin_expect(thread->absence.calls != 0, 0)) {
+    if (__builtin_expect((thread->absence.calls | thread->absence.natives) != 0, 0)) {
         cl_absence_overdue(thread);
     }
     cl_record_hold(thread, block, &hold, hold.waiters != 0 || gave_up);

@@ -309,6 +309,24 @@ cl_gil_find(const void **cond, const void **mutex, const void **switched)
 #endif
 }
 
+/* From where to where the GIL lies; nowhere as for cl_gil_find(). */
+static inline void
+cl_gil_range(uintptr_t *start, uintptr_t *end)
+{
+    *start = *end = 0;
+#if !defined(CL_PUBLIC_FRAMES) && !defined(Py_GIL_DISABLED)
+#  if PY_VERSION_HEX >= 0x030C0000
+    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
+#  else
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+#  endif
+    if (gil != NULL) {
+        *start = (uintptr_t)gil;
+        *end = *start + sizeof *gil;
+    }
+#endif
+}
+
 /* Whether a thread without a thread state may still ask for the GIL. */
 static inline int
 cl_interpreter_lives(void)

@@ -89,6 +89,11 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.bell = 0;
     cl_slots_clear();
     cl_gil_probe_init();
+    int sees_gil;
+    if (cl_layer_is_there(&sees_gil) && level >= CL_LEVEL_PROFILE) {
+        cl_native_begin();
+        cl_writer.native = calloc(1, sizeof *cl_writer.native);
+    }
     cl_session.unrecorded_threads = 0;
     atomic_store_explicit(&cl_step_since, 0, memory_order_relaxed);
     cl_session.process_cpu_zero = cl_process_cpu_ns();
@@ -158,6 +163,8 @@ cl_recorder_stop(void)
     for (int i = 0; i < CL_LAYER_KINDS; i++) {
         cl_buffer_free(&cl_writer.layer[i]);
     }
+    cl_native_tables_free(cl_writer.native);
+    cl_native_end_recording();
     cl_buffer_free(&cl_writer.file.out);
     free(cl_gil_probe.ring.data);
     cl_gil_probe.ring.data = NULL;
@@ -272,6 +279,7 @@ cl_after_fork_child(void)
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);
     cl_gil_forget();
+    cl_native_end_recording();
     cl_layer_detach();
 }
 

@@ -18,7 +18,8 @@ enum { CL_LEVEL_COUNTERS = 0, CL_LEVEL_PROFILE = 1, CL_LEVEL_TRACE = 2 };
 enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
     CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_BLOCKING, CL_GIL_WAITS,
-    CL_LOOP_STEPS, CL_STATES, CL_LOAD = 20, CL_GIL_HOLDS = 24, CL_GIL_TOTALS
+    CL_LOOP_STEPS, CL_STATES, CL_LOAD = 20, CL_GIL_HOLDS = 24, CL_GIL_TOTALS,
+    CL_NATIVE_LOCKS, CL_NATIVE_FRAMES, CL_NATIVE_STACKS, CL_NATIVE_WAITS
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -34,6 +35,8 @@ enum { CL_STATUS_WRITE_FAILED = 1 };
 enum { CL_GIL_HELD = 1 };
 enum { CL_ORDER_TIMEOUT_GIVEN = 1 };
 enum { CL_GIL_ASKED = 1, CL_GIL_OPEN = 2, CL_GIL_NO_FRAMES = 4, CL_GIL_PASSING = 8 };
+enum { CL_NATIVE_NEAREST = 1 };
+enum { CL_NATIVE_GAVE_UP = 1, CL_NATIVE_RELEASE = 2, CL_NATIVE_STACK_LATER = 4 };
 enum { CL_BLOCKING_STACK_LATER = 1, CL_BLOCKING_OPEN = 2 };
 enum { CL_STATE_RUNNABLE = 1, CL_STATE_AWAITS_GIL, CL_STATE_AWAITS_LOCK, CL_STATE_BLOCKED };
 enum {
@@ -157,6 +160,12 @@ typedef struct {
 } cl_gil_total_record;
 
 _Static_assert(sizeof(cl_loop_step) == 48, "loop step");
+typedef struct {
+    uint64_t start_ns, end_ns;
+    uint32_t lock, thread, native_id, holder, stack, native_stack, flags, reserved;
+} cl_native_wait_record;
+
+_Static_assert(sizeof(cl_native_wait_record) == 48, "native wait");
 _Static_assert(sizeof(cl_blocking_record) == 32, "blocking");
 _Static_assert(sizeof(cl_gil_wait_record) == 40, "gil wait");
 _Static_assert(sizeof(cl_gil_hold_record) == 32, "gil hold");

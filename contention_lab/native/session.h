@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "native_waits.h"
 #include "park.h"
 #include "ring.h"
 #include "schema.h"
@@ -67,6 +68,7 @@ struct cl_tries {
 #define CL_LONG_SITES 256
 
 #define CL_ABSENT_EVENTS 8 /* between two times that a thread has the GIL */
+#define CL_ABSENT_WAITS 4  /* for native locks */
 
 /* What happened while a thread was without the GIL, until its stack can be taken: see absence.h. */
 struct cl_absence {
@@ -75,6 +77,8 @@ struct cl_absence {
     uint64_t unseen_ns; /* GIL waits and holds since the last that a stack was taken for */
     cl_gil_hold_record hold;
     cl_blocking_record call[CL_ABSENT_EVENTS];
+    uint32_t natives; /* in `native` */
+    cl_native_wait native[CL_ABSENT_WAITS];
 };
 
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */

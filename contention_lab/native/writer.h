@@ -9,6 +9,7 @@
 
 #include "gil_probe.h"
 #include "layer_chunks.h"
+#include "native_tables.h"
 #include "tables.h"
 
 #define CL_FLUSH_NS 40000000u
@@ -18,6 +19,7 @@ static struct {
     cl_file file;
     cl_written written;
     cl_buffer waits, holds, table, gil, orders, states, load, steps, layer[CL_LAYER_KINDS];
+    cl_native_tables *native; /* NULL: no layer, or no memory */
     cl_status_record status; /* totals so far; of threads that are gone, in full */
     cl_status_record last;   /* as last written */
     uint64_t last_threads_ns, last_totals_ns;
@@ -91,6 +93,7 @@ cl_status_now(void)
         status.threads_alive +=
             atomic_load_explicit(&thread->state, memory_order_relaxed) == CL_THREAD_LIVE;
     }
+    status.dropped_waits += atomic_load_explicit(&cl_native_ring.dropped, memory_order_relaxed);
     status.time_ns = cl_now();
     status.bytes_written = cl_writer.file.bytes_written;
     status.writer_cpu_ns = cl_thread_cpu_ns();
@@ -191,6 +194,7 @@ cl_flush(int last)
         }
     }
     cl_drain_gil_probe();
+    cl_native_drain(cl_writer.native);
     /* acq_rel: we see the list whole, and own it */
     cl_lock_info *new_locks = atomic_exchange_explicit(&cl_session.new_locks, NULL,
                                                        memory_order_acq_rel);
@@ -223,6 +227,7 @@ cl_flush(int last)
     cl_file_send(file, CL_STATES, sizeof(cl_state_record), 0, &cl_writer.states);
     cl_file_send(file, CL_LOAD, sizeof(cl_load_record), 0, &cl_writer.load);
     cl_layer_send(file, cl_writer.layer);
+    cl_native_send(file, cl_writer.native);
     i = 0;
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
         cl_file_send(file, CL_SHORT_HOLDS, sizeof(cl_short_hold_record), thread->id, &brief[i]);

@@ -124,8 +124,11 @@ class Checks:
             start, end = records["start_ns"], records["end_ns"]
             self._times(start, end, what)
             self._count(f"{what} end before they start", end < start)
-        self._strangers(what, records, self._threads, *({"thread", "holder"} & {*fields}))
         self._strangers(what, records, self._stacks, *({"stack"} & {*fields}))
+        if kind == ChunkKind.NATIVE_WAITS:  # its holder and lock are not of these tables
+            self._strangers(what, records, self._threads, "thread")
+            return
+        self._strangers(what, records, self._threads, *({"thread", "holder"} & {*fields}))
         self._strangers(what, records, self._locks, *({"lock"} & {*fields}))
 
     def event(self, time_ns: int) -> None:

@@ -1,6 +1,6 @@
 """The layout of the events that the layer below Python brings: a part of `schema.py`.
 
-`FORMAT.md` explains every byte of it, kinds 15, 16, 24 and 25.
+`FORMAT.md` explains every byte of it, kinds 15, 16 and 24 to 29.
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ class GilEventFlag(IntEnum):
     PASSING = 8  # a wait: it had given the GIL up, and waited until another thread took it
 
 
+class NativeWaitFlag(IntEnum):
+    """Bits of NATIVE_WAIT.flags."""
+
+    GAVE_UP = 1  # timed out, interrupted or failed
+    RELEASE = 2  # no wait: the thread released the lock while others waited for it
+    STACK_LATER = 4  # the Python stack is that of the thread's next release of a lock, or the like
+
+
 BLOCKING: Final = np.dtype(
     [
         ("start_ns", "<u8"),
@@ -93,5 +101,19 @@ GIL_TOTAL: Final = np.dtype(
         ("holds", "<u8"),
         ("held_ns", "<u8"),
         ("asked", "<u8"),
+    ]
+)
+NATIVE_WAIT: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("lock", "<u4"),
+        ("thread", "<u4"),
+        ("native_id", "<u4"),
+        ("holder", "<u4"),
+        ("stack", "<u4"),
+        ("native_stack", "<u4"),
+        ("flags", "<u4"),
+        ("reserved", "<u4"),
     ]
 )

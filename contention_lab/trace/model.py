@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from contention_lab.trace.native import NativeFrame, NativeTables
 from contention_lab.trace.records import (
     joined_events,
     joined_gil,
@@ -218,6 +219,7 @@ class Trace:
     step_chunks: Sequence[Records] = field(repr=False, default=())
     start_mono_ns: int = 0
     layer_chunks: Mapping[ChunkKind, Sequence[Records]] = field(repr=False, default_factory=dict)
+    native: NativeTables = field(repr=False, default_factory=NativeTables)
 
     @cached_property
     def waits(self) -> Records:
@@ -278,6 +280,20 @@ class Trace:
     def blocking(self) -> Records:
         """System calls in which a lock's holder was blocked, `schema.BLOCKING`; as `gil_waits`."""
         return self._layer_events(ChunkKind.BLOCKING)
+
+    @cached_property
+    def native_waits(self) -> Records:
+        """Waits for locks of the C library, `schema.NATIVE_WAIT`; as `gil_waits`.
+
+        Their locks and native stacks are in `native`.
+        """
+        return self._layer_events(ChunkKind.NATIVE_WAITS)
+
+    def native_stack(self, stack_id: int) -> tuple[NativeFrame, ...]:
+        """Return the native frames of a stack, innermost first; empty for an unknown one."""
+        frames = self.native.frames
+        ids = self.native.stacks.get(stack_id, ())
+        return tuple(frame for i in ids if (frame := frames.get(i)) is not None)
 
     def _layer_events(self, kind: ChunkKind) -> Records:
         return joined_events(self.layer_chunks.get(kind, ()), kind)

@@ -20,6 +20,7 @@ import numpy as np
 from contention_lab.trace.checks import Checks
 from contention_lab.trace.chunk import chunks
 from contention_lab.trace.model import Trace, TraceError
+from contention_lab.trace.native import NativeTables
 from contention_lab.trace.schema import (
     FIXED_RECORDS,
     HEADER,
@@ -31,8 +32,9 @@ from contention_lab.trace.schema import (
     Clock,
     Level,
 )
-from contention_lab.trace.tables import MalformedError, Tables
+from contention_lab.trace.tables import Tables
 from contention_lab.trace.variables import name_locks
+from contention_lab.trace.varied import MalformedError
 
 if TYPE_CHECKING:
     import os
@@ -149,6 +151,7 @@ class _Content:
         self._load: list[Records] = []
         self._steps: list[Records] = []
         self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in LAYER_KINDS}
+        self._native = NativeTables()
         self._status: np.void | None = None
         self._complete = False
 
@@ -167,6 +170,12 @@ class _Content:
                 self._tables.add_stacks(chunk)
             elif chunk.kind == ChunkKind.LOCKS:
                 self._tables.add_locks(chunk)
+            elif chunk.kind == ChunkKind.NATIVE_LOCKS:
+                self._native.add_locks(chunk)
+            elif chunk.kind == ChunkKind.NATIVE_FRAMES:
+                self._native.add_frames(chunk)
+            elif chunk.kind == ChunkKind.NATIVE_STACKS:
+                self._native.add_stacks(chunk)
             elif chunk.kind == ChunkKind.THREADS:
                 self._tables.add_threads(chunk)
             elif not self._newer:
@@ -221,7 +230,12 @@ class _Content:
             truncated_stacks=frozenset(tables.truncated_stacks),
             status=self._status,
             complete=self._complete,
-            problems=(*self.problems, *tables.problems(), *checks.problems()),
+            problems=(
+                *self.problems,
+                *tables.problems(),
+                *self._native.problems(),
+                *checks.problems(),
+            ),
             wait_chunks=tuple(self._waits),
             hold_chunks=tuple(self._holds),
             counter_chunks=tuple(self._counters),
@@ -231,6 +245,7 @@ class _Content:
             load_chunks=tuple(self._load),
             step_chunks=tuple(self._steps),
             layer_chunks=self._layer,
+            native=self._native,
         )
 
     def _records(self, chunk: Chunk) -> Records:

@@ -14,7 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from contention_lab.trace.layer_schema import BLOCKING, GIL_HOLD, GIL_TOTAL, GIL_WAIT
+from contention_lab.trace.layer_schema import (
+    BLOCKING,
+    GIL_HOLD,
+    GIL_TOTAL,
+    GIL_WAIT,
+    NATIVE_WAIT,
+)
 
 MAGIC: Final = b"\x89CLT\r\n\x1a\n"
 MAJOR: Final = 1
@@ -50,6 +56,10 @@ class ChunkKind(IntEnum):
     LOAD = 20  # LOAD: how many threads of the process wanted a CPU, sampled
     GIL_HOLDS = 24  # GIL_HOLD: from taking the GIL to giving it up, while others waited for it
     GIL_TOTALS = 25  # GIL_TOTAL: running totals; the last one per thread is the truth
+    NATIVE_LOCKS = 26  # variable: locks of the C library
+    NATIVE_FRAMES = 27  # variable: places in native code
+    NATIVE_STACKS = 28  # variable: native frame ids, innermost first
+    NATIVE_WAITS = 29  # NATIVE_WAIT: a wait for a native lock, or a release of one
 
 
 class Level(IntEnum):
@@ -320,6 +330,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.GIL_WAITS: GIL_WAIT,
     ChunkKind.GIL_HOLDS: GIL_HOLD,
     ChunkKind.GIL_TOTALS: GIL_TOTAL,
+    ChunkKind.NATIVE_WAITS: NATIVE_WAIT,
 }
 """Chunk kinds whose payload is an array of one dtype."""
 LAYER_KINDS: Final = (
@@ -327,5 +338,6 @@ LAYER_KINDS: Final = (
     ChunkKind.GIL_WAITS,
     ChunkKind.GIL_HOLDS,
     ChunkKind.GIL_TOTALS,
+    ChunkKind.NATIVE_WAITS,
 )
 """Those that the layer below Python brings."""

@@ -12,9 +12,8 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from contention_lab.trace.model import Frame, Lock, Thread
+from contention_lab.trace.varied import DEPTH_MASK, MalformedError, varied_records, word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,14 +25,9 @@ CODE: Final = struct.Struct("<IIII")
 STACK: Final = struct.Struct("<II")
 LOCK: Final = struct.Struct("<IIIIII")
 THREAD: Final = struct.Struct("<IIQQQQII")
-DEPTH_MASK: Final = 0x7FFF_FFFF
 MAIN_THREAD: Final = 1
 NOT_FROM_PYTHON: Final = 2
 TASK: Final = 4
-
-
-class MalformedError(Exception):
-    """A record does not fit into its payload, or its text is not what it should be."""
 
 
 class Tables:
@@ -71,7 +65,7 @@ class Tables:
 
     def add_codes(self, chunk: Chunk) -> None:
         """Read a CODES chunk."""
-        for (code, first_line, *sizes), texts in _records(chunk, CODE, texts=2):
+        for (code, first_line, *sizes), texts in varied_records(chunk, CODE, texts=2):
             del sizes
             self._insert(self._codes, code, (texts[0], texts[1], first_line), "code objects")
 
@@ -83,32 +77,20 @@ class Tables:
 
     def add_stacks(self, chunk: Chunk) -> None:
         """Read a STACKS chunk."""
-        payload = chunk.payload
-        words = np.frombuffer(payload, dtype="<u4", count=len(payload) // 4)
-        at = read = 0
-        while at < len(words):
-            if at + 2 > len(words) or at + 2 + (int(words[at + 1]) & DEPTH_MASK) > len(words):
-                raise MalformedError(f"ends inside stack number {read}")
-            stack, depth = int(words[at]), int(words[at + 1])
-            end = at + 2 + (depth & DEPTH_MASK)
-            fresh = self._insert(self.stacks, stack, tuple(words[at + 2 : end].tolist()), "stacks")
+        for stack, depth, frames in word_lists(chunk):
+            fresh = self._insert(self.stacks, stack, frames, "stacks")
             if fresh and depth != depth & DEPTH_MASK:
                 self.truncated_stacks.add(stack)
-            at = end
-            read += 1
-        if len(payload) % 4:
-            raise MalformedError("has bytes after its last stack")
-        _compare(read, chunk.count)
 
     def add_locks(self, chunk: Chunk) -> None:
         """Read a LOCKS chunk."""
-        for (lock, site, parent, *sizes), texts in _records(chunk, LOCK, texts=2):
+        for (lock, site, parent, *sizes), texts in varied_records(chunk, LOCK, texts=2):
             del sizes
             self._insert(self._locks, lock, (site, parent, texts[0], texts[1]), "locks")
 
     def add_threads(self, chunk: Chunk) -> None:
         """Read a THREADS chunk."""
-        for numbers, texts in _records(chunk, THREAD, texts=1):
+        for numbers, texts in varied_records(chunk, THREAD, texts=1):
             thread, native_id, ident, start_ns, end_ns, cpu_ns, flags, _ = numbers
             if not thread:
                 self._odd["threads have the id 0"] += 1
@@ -186,39 +168,6 @@ class Tables:
             return False
         table[key] = value
         return True
-
-
-def _records(
-    chunk: Chunk, head: struct.Struct, texts: int
-) -> Iterator[tuple[tuple[int, ...], list[str]]]:
-    """Yield head and texts of records whose last `texts` fields are the lengths of texts."""
-    payload = chunk.payload
-    at = read = 0
-    while at < len(payload):
-        if at + head.size > len(payload):
-            raise MalformedError(f"ends inside record number {read}")
-        numbers = head.unpack_from(payload, at)
-        at += head.size
-        sizes = numbers[-texts:]
-        if at + sum(sizes) > len(payload):
-            raise MalformedError(f"ends inside record number {read}")
-        decoded = []
-        for size in sizes:
-            decoded.append(_text(bytes(payload[at : at + size])))
-            at += size
-        yield numbers, decoded
-        read += 1
-    _compare(read, chunk.count)
-
-
-def _compare(read: int, count: int) -> None:
-    if read != count:
-        raise MalformedError(f"holds {read} records and claims {count}")
-
-
-def _text(raw: bytes) -> str:
-    """Decode a name; what is not UTF-8 (also a lone surrogate) becomes a visible escape."""
-    return raw.decode("utf-8", "backslashreplace")
 
 
 def _printable(value: Any) -> Any:

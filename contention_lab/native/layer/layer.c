@@ -16,7 +16,7 @@
 #if defined(__linux__) && defined(__GLIBC__)
 
 #  include "environment.h"
-#  include "sync.h"
+#  include "locks.h"
 #  include "world.h"
 
 __attribute__((constructor)) static void

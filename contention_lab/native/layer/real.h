@@ -39,7 +39,24 @@
     X(pthread_cond_wait, CL_COND_VERSION, int, (pthread_cond_t *, pthread_mutex_t *)) \
     X(pthread_cond_timedwait, CL_COND_VERSION, int, \
       (pthread_cond_t *, pthread_mutex_t *, const struct timespec *)) \
+    X(pthread_mutex_timedlock, NULL, int, (pthread_mutex_t *, const struct timespec *)) \
+    X(pthread_mutex_clocklock, NULL, int, (pthread_mutex_t *, clockid_t, const struct timespec *)) \
     X(pthread_cond_signal, CL_COND_VERSION, int, (pthread_cond_t *)) \
+    X(pthread_cond_clockwait, NULL, int, \
+      (pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *)) \
+    X(pthread_rwlock_rdlock, NULL, int, (pthread_rwlock_t *)) \
+    X(pthread_rwlock_tryrdlock, NULL, int, (pthread_rwlock_t *)) \
+    X(pthread_rwlock_timedrdlock, NULL, int, (pthread_rwlock_t *, const struct timespec *)) \
+    X(pthread_rwlock_wrlock, NULL, int, (pthread_rwlock_t *)) \
+    X(pthread_rwlock_trywrlock, NULL, int, (pthread_rwlock_t *)) \
+    X(pthread_rwlock_timedwrlock, NULL, int, (pthread_rwlock_t *, const struct timespec *)) \
+    X(pthread_spin_lock, NULL, int, (pthread_spinlock_t *)) \
+    X(pthread_spin_trylock, NULL, int, (pthread_spinlock_t *)) \
+    X(pthread_barrier_wait, NULL, int, (pthread_barrier_t *)) \
+    X(sem_wait, NULL, int, (sem_t *)) \
+    X(sem_trywait, NULL, int, (sem_t *)) \
+    X(sem_timedwait, NULL, int, (sem_t *, const struct timespec *)) \
+    X(sem_clockwait, NULL, int, (sem_t *, clockid_t, const struct timespec *)) \
     X(read, NULL, ssize_t, (int, void *, size_t)) \
     X(readv, NULL, ssize_t, (int, const struct iovec *, int)) \
     X(pread, NULL, ssize_t, (int, void *, size_t, off_t)) \

@@ -1,8 +1,11 @@
-/* Mutexes and conditions: those of the interpreter's lock are told to the recorder, all others passed on.
+/* Mutexes and conditions: those of the interpreter's lock, and waits for all others.
  *
  * Every thread that wants the GIL locks its mutex, waits on its condition while somebody else has it, signals
  * "switched" when it has it, and unlocks. Whoever gives it up locks the mutex, signals the condition, unlocks.
  * So the order of these calls says exactly who has it from when to when.
+ *
+ * Others are tried first: only where that fails is there a wait. glibc's mutexes say who has them, and whether
+ * somebody waits when they are released.
  */
 #ifndef CL_LAYER_SYNC_H
 #define CL_LAYER_SYNC_H
@@ -10,63 +13,152 @@
 #include "attached.h"
 #include "real.h"
 
+#define CL_CALLER __builtin_return_address(0)
+
+static inline int
+cl_is_gil(const cl_layer_table *table, const void *part)
+{
+    return (uintptr_t)part - table->gil_start < table->gil_end - table->gil_start;
+}
+
+static inline uint32_t
+cl_mutex_owner(const pthread_mutex_t *mutex)
+{
+    return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+}
+
+/* Of the kinds whose word says 0 free, 1 taken, 2 waited for. */
+static inline int
+cl_mutex_is_waited_for(const pthread_mutex_t *mutex)
+{
+    return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1
+           && (mutex->__data.__kind & 0x7f) <= PTHREAD_MUTEX_ADAPTIVE_NP;
+}
+
+/* `try` and then `wait`, between begin and end of a wait. */
+#define CL_LOCK_BODY(name, try, wait, kind, lock, owner) \
+    const cl_layer_table *table = cl_attached(); \
+    if (CL_REAL(name) == NULL) { \
+        return ENOSYS; \
+    } \
+    if (__builtin_expect(table == NULL, 1)) { \
+        return wait; \
+    } \
+    int result = try; \
+    if (__builtin_expect(result != EBUSY, 1)) { \
+        return result; \
+    } \
+    uint32_t holder = owner; \
+    uint64_t begun = table->native_wait_begin(); \
+    result = wait; \
+    if (begun != 0) { \
+        table->native_wait_end(begun, kind, lock, holder, CL_CALLER, result != 0); \
+    } \
+    return result;
+
 CL_PUBLIC int
 pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     const cl_layer_table *table = cl_attached();
-    if (__builtin_expect(table != NULL && table->gil_mutex == mutex, 0)
-        && CL_REAL(pthread_mutex_trylock) != NULL) {
-        if (cl_real.pthread_mutex_trylock(mutex) == 0) {
-            return 0;
+    if (__builtin_expect(table != NULL, 0) && CL_REAL(pthread_mutex_trylock) != NULL) {
+        int result = cl_real.pthread_mutex_trylock(mutex);
+        if (__builtin_expect(result != EBUSY, 1)) {
+            return result;
         }
-        table->gil_arrived();
+        if (table->gil_mutex == mutex) {
+            table->gil_arrived();
+        }
+        else if (!cl_is_gil(table, mutex)) {
+            uint32_t holder = cl_mutex_owner(mutex);
+            uint64_t begun = table->native_wait_begin();
+            result = cl_real.pthread_mutex_lock(mutex);
+            if (begun != 0) {
+                table->native_wait_end(begun, CL_NATIVE_MUTEX, mutex, holder, CL_CALLER, result != 0);
+            }
+            return result;
+        }
     }
     return CL_REAL(pthread_mutex_lock) == NULL ? __pthread_mutex_lock(mutex)
                                                : cl_real.pthread_mutex_lock(mutex);
 }
 
 CL_PUBLIC int
+pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    CL_LOCK_BODY(pthread_mutex_timedlock, cl_real.pthread_mutex_trylock(mutex),
+                 cl_real.pthread_mutex_timedlock(mutex, until), CL_NATIVE_MUTEX, mutex,
+                 cl_mutex_owner(mutex))
+}
+
+CL_PUBLIC int
+pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+    CL_LOCK_BODY(pthread_mutex_clocklock, cl_real.pthread_mutex_trylock(mutex),
+                 cl_real.pthread_mutex_clocklock(mutex, clock, until), CL_NATIVE_MUTEX, mutex,
+                 cl_mutex_owner(mutex))
+}
+
+CL_PUBLIC int
 pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     const cl_layer_table *table = cl_attached();
+    int waited_for = table != NULL && cl_mutex_is_waited_for(mutex);
     int result = CL_REAL(pthread_mutex_unlock) == NULL ? __pthread_mutex_unlock(mutex)
                                                        : cl_real.pthread_mutex_unlock(mutex);
+    /* From here on the mutex may be gone: only its address is used. */
     if (__builtin_expect(table != NULL && table->gil_mutex == mutex, 0)) {
         table->gil_settled();
+    }
+    else if (__builtin_expect(waited_for, 0) && !cl_is_gil(table, mutex)) {
+        table->native_released(CL_NATIVE_MUTEX, mutex, CL_CALLER);
     }
     return result;
 }
 
+/* A wait on a condition that is none of the GIL's. */
+#define CL_COND_BODY(name, wait) \
+    const cl_layer_table *table = cl_attached(); \
+    if (CL_REAL(name) == NULL) { \
+        return ENOSYS; \
+    } \
+    uint64_t begun = table == NULL || cl_is_gil(table, cond) ? 0 : table->native_wait_begin(); \
+    int result = wait; \
+    if (begun != 0) { \
+        table->native_wait_end(begun, CL_NATIVE_COND, cond, 0, CL_CALLER, result != 0); \
+    } \
+    return result;
+
 CL_PUBLIC int
 pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    const cl_layer_table *table = cl_attached();
-    int is_gil = table != NULL && table->gil_switched == cond;
-    if (is_gil) {
-        table->gil_passed_on(0);
+    const cl_layer_table *gil = cl_attached();
+    if (gil != NULL && gil->gil_switched == cond && CL_REAL(pthread_cond_wait) != NULL) {
+        gil->gil_passed_on(0);
+        int passed = cl_real.pthread_cond_wait(cond, mutex);
+        gil->gil_passed_on(1);
+        return passed;
     }
-    int result = CL_REAL(pthread_cond_wait) == NULL ? ENOSYS : cl_real.pthread_cond_wait(cond, mutex);
-    if (is_gil) {
-        table->gil_passed_on(1);
-    }
-    return result;
+    CL_COND_BODY(pthread_cond_wait, cl_real.pthread_cond_wait(cond, mutex))
 }
 
 CL_PUBLIC int
 pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
-    const cl_layer_table *table = cl_attached();
-    int is_gil = table != NULL && table->gil_cond == cond;
-    if (is_gil) {
-        table->gil_wait();
+    const cl_layer_table *gil = cl_attached();
+    if (gil != NULL && gil->gil_cond == cond && CL_REAL(pthread_cond_timedwait) != NULL) {
+        gil->gil_wait();
+        int woken = cl_real.pthread_cond_timedwait(cond, mutex, until);
+        gil->gil_woke(woken == ETIMEDOUT);
+        return woken;
     }
-    int result = CL_REAL(pthread_cond_timedwait) == NULL
-                     ? ENOSYS
-                     : cl_real.pthread_cond_timedwait(cond, mutex, until);
-    if (is_gil) {
-        table->gil_woke(result == ETIMEDOUT);
-    }
-    return result;
+    CL_COND_BODY(pthread_cond_timedwait, cl_real.pthread_cond_timedwait(cond, mutex, until))
+}
+
+CL_PUBLIC int
+pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                       const struct timespec *until)
+{
+    CL_COND_BODY(pthread_cond_clockwait, cl_real.pthread_cond_clockwait(cond, mutex, clock, until))
 }
 
 CL_PUBLIC int

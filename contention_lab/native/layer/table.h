@@ -12,6 +12,10 @@
 
 #include "world_calls.h"
 
+enum {
+    CL_NATIVE_MUTEX = 1, CL_NATIVE_RWLOCK, CL_NATIVE_COND, CL_NATIVE_SEM, CL_NATIVE_SPIN, CL_NATIVE_BARRIER
+};
+
 #define CL_LAYER_ATTACH "contention_lab_layer_attach"
 #define CL_LAYER_VERSION 1u
 
@@ -28,6 +32,14 @@ typedef struct {
     void (*gil_dropped)(void);
     void (*gil_passed_on)(int over); /* waits until somebody has taken it; with another mutex */
     void (*gil_settled)(void);
+    /* Where the parts of the GIL lie: of its mutexes and conditions nothing else is said. */
+    uintptr_t gil_start, gil_end;
+    /* A lock was not to be had at once: 0 if that is of no interest, else what to give to native_wait_end(). */
+    uint64_t (*native_wait_begin)(void);
+    void (*native_wait_end)(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder,
+                            const void *caller, int gave_up);
+    /* A lock that others wait for has been released. */
+    void (*native_released)(uint32_t kind, const void *lock, const void *caller);
     /* A call that may block begins: 0 if that is of no interest, else what to give to world_end(). */
     uint64_t (*world_begin)(uint32_t call);
     void (*world_end)(uint64_t begun, uint32_t call);

@@ -1,0 +1,126 @@
+/* Native locks as the layer sees them, in a Python program: who waits, and with which Python stack.
+ *
+ * A thread that Python knows keeps its waits until its stack can be taken (absence.h); those of other threads,
+ * and those for which there is no room, go without. Waits of the recorder's own threads and for its own
+ * mutexes are nobody's business.
+ */
+#ifndef CL_NATIVE_EVENTS_H
+#define CL_NATIVE_EVENTS_H
+
+#include "gil_events.h"
+#include "native_symbols.h"
+
+#define CL_RELEASE_EVERY_NS 500000u /* a thread's releases that others waited for: no more are unwound */
+
+static CL_TLS struct {
+    uint32_t busy; /* with a wait: locks taken for that are no events */
+    uint64_t waited_until, last_release;
+    const void *lock; /* had after that wait */
+    uint32_t native_id;
+} cl_native_mine;
+
+static uint64_t
+cl_native_wait_begin(void)
+{
+    return atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0 || cl_gil_mine.is_recorders
+                   || cl_native_mine.busy
+                   || atomic_load_explicit(&cl_native_ring.slot, memory_order_relaxed) == NULL
+               ? 0
+               : cl_now() | 1u;
+}
+
+/* A recording begins: where the interpreter's loop and the unwinder are. */
+static void
+cl_native_begin(void)
+{
+    cl_native_begin_recording();
+#if CL_HAVE_UNWINDER
+    cl_symbol found;
+    cl_symbol_of(&found, "_PyEval_EvalFrameDefault");
+    cl_native_code.loop_start = found.start;
+    cl_native_code.loop_end = found.end;
+    cl_symbol_find(&found, (uintptr_t)_Unwind_Backtrace + 1);
+    cl_native_code.unwinder_start = found.code_start;
+    cl_native_code.unwinder_end = found.code_end;
+#endif
+}
+
+static int
+cl_native_is_ours(const void *lock)
+{
+    return lock == &cl_intern_mutex || lock == &cl_register_mutex;
+}
+
+/* Passes a wait on, or keeps it for its Python stack. */
+static void
+cl_native_note(cl_native_wait *wait)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_thread *thread = cl_thread_here(epoch);
+    if (cl_native_mine.native_id == 0) {
+        cl_native_mine.native_id = cl_native_thread_id();
+    }
+    wait->native_id = cl_native_mine.native_id;
+    if (thread == NULL || epoch == 0) {
+        cl_native_push(wait);
+        return;
+    }
+    wait->thread = thread->id;
+    uint32_t at = thread->absence.natives;
+    if (!cl_gil.is_seen || at >= CL_ABSENT_WAITS) {
+        cl_native_push(wait);
+        return;
+    }
+    if (cl_gil.owner == &cl_gil_mine && atomic_load_explicit(&cl_gil.since, memory_order_relaxed) != 0) {
+        wait->flags |= CL_NATIVE_STACK_LATER;
+    }
+    thread->absence.native[at] = *wait;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->absence.natives = at + 1;
+}
+
+static void
+cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder, const void *caller,
+                   int gave_up)
+{
+    uint64_t now = cl_now();
+    if (cl_native_is_ours(lock)) {
+        return;
+    }
+    int error = errno;
+    cl_gil_called = 1;
+    cl_native_mine.lock = lock;
+    cl_native_mine.waited_until = now;
+    cl_native_mine.busy = 1;
+    cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
+    cl_native_fill(&wait, begun, now, kind, lock, caller);
+    cl_native_note(&wait);
+    cl_native_mine.busy = 0;
+    errno = error;
+}
+
+/* The calling thread has released a lock that others wait for. */
+static void
+cl_native_released(uint32_t kind, const void *lock, const void *caller)
+{
+    if (cl_native_wait_begin() == 0 || cl_native_is_ours(lock)) {
+        return;
+    }
+    uint64_t now = cl_now();
+    if (now - cl_native_mine.last_release < CL_RELEASE_EVERY_NS && now > cl_native_mine.last_release) {
+        return;
+    }
+    int error = errno;
+    cl_native_mine.last_release = now;
+    uint64_t since = cl_native_mine.lock == lock && cl_native_mine.waited_until < now
+                         ? cl_native_mine.waited_until : now;
+    cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
+                           .lock = (uintptr_t)lock, .kind = kind};
+    cl_native_mine.busy = 1;
+    cl_native_unwind(&wait, caller);
+    cl_native_note(&wait);
+    cl_native_mine.busy = 0;
+    errno = error;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* What an address belongs to: the library, and the nearest symbol before it in the library's dynamic table.
+ *
+ * The table is read in place, within dl_iterate_phdr(), so that the library cannot go away meanwhile; dladdr()
+ * would take the lock under which constructors of libraries run, and the writer must not wait for these.
+ * A library's dynamic table has only what it exports: the nearest symbol may be another function's, which
+ * `is_within` tells.
+ */
+#ifndef CL_NATIVE_SYMBOLS_H
+#define CL_NATIVE_SYMBOLS_H
+
+#if defined(__linux__)
+
+#  include <dlfcn.h>
+#  include <link.h>
+#  include <stdint.h>
+#  include <string.h>
+
+#  define CL_SYMBOL_BYTES 256
+
+typedef struct {
+    uintptr_t address;
+    uint64_t offset; /* in the library */
+    uintptr_t start, end; /* of the symbol */
+    uintptr_t code_start, code_end; /* of the part of the library that is loaded there */
+    int is_within;   /* of the symbol; else it is the nearest before the address */
+    char symbol[CL_SYMBOL_BYTES], library[CL_SYMBOL_BYTES];
+} cl_symbol;
+
+static void
+cl_symbol_copy(char *to, const char *from)
+{
+    size_t bytes = strnlen(from, CL_SYMBOL_BYTES - 1);
+    memcpy(to, from, bytes);
+    to[bytes] = 0;
+}
+
+/* The number of symbols that a GNU hash table speaks of. */
+static uint32_t
+cl_gnu_hash_count(const uint32_t *table)
+{
+    uint32_t buckets = table[0], first = table[1], bloom = table[2];
+    const uint32_t *bucket = table + 4 + bloom * (sizeof(ElfW(Addr)) / 4), *chain = bucket + buckets;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < buckets; i++) {
+        last = bucket[i] > last ? bucket[i] : last;
+    }
+    if (last < first) {
+        return first;
+    }
+    while (!(chain[last - first] & 1u)) {
+        last++;
+    }
+    return last + 1;
+}
+
+static void
+cl_symbol_search(cl_symbol *found, ElfW(Addr) base, const ElfW(Dyn) *dynamic)
+{
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    const uint32_t *gnu_hash = NULL, *hash = NULL;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        /* The dynamic linker has made addresses of these, but for the kernel's own object. */
+        uintptr_t at = dynamic->d_un.d_ptr;
+        at = at < base ? at + base : at;
+        symbols = dynamic->d_tag == DT_SYMTAB ? (const ElfW(Sym) *)at : symbols;
+        names = dynamic->d_tag == DT_STRTAB ? (const char *)at : names;
+        gnu_hash = dynamic->d_tag == DT_GNU_HASH ? (const uint32_t *)at : gnu_hash;
+        hash = dynamic->d_tag == DT_HASH ? (const uint32_t *)at : hash;
+    }
+    if (symbols == NULL || names == NULL || (gnu_hash == NULL && hash == NULL)) {
+        return;
+    }
+    uint32_t count = hash != NULL ? hash[1] : cl_gnu_hash_count(gnu_hash);
+    const ElfW(Sym) *nearest = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const ElfW(Sym) *symbol = &symbols[i];
+        unsigned type = symbol->st_info & 15u;
+        if (symbol->st_value != 0 && symbol->st_shndx != SHN_UNDEF
+            && (type == STT_FUNC || type == STT_GNU_IFUNC) && base + symbol->st_value <= found->address
+            && (nearest == NULL || symbol->st_value > nearest->st_value)) {
+            nearest = symbol;
+        }
+    }
+    if (nearest != NULL) {
+        found->is_within = found->address - base - nearest->st_value < nearest->st_size;
+        found->start = base + nearest->st_value;
+        found->end = found->start + nearest->st_size;
+        cl_symbol_copy(found->symbol, names + nearest->st_name);
+    }
+}
+
+static int
+cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
+{
+    (void)size;
+    cl_symbol *found = argument;
+    const ElfW(Dyn) *dynamic = NULL;
+    int is_here = 0;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &library->dlpi_phdr[i];
+        uintptr_t start = library->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && found->address - start < part->p_memsz) {
+            is_here = 1;
+            found->code_start = start;
+            found->code_end = start + part->p_memsz;
+        }
+        if (part->p_type == PT_DYNAMIC) {
+            dynamic = (const ElfW(Dyn) *)start;
+        }
+    }
+    if (!is_here) {
+        return 0;
+    }
+    found->offset = found->address - library->dlpi_addr;
+    cl_symbol_copy(found->library, library->dlpi_name == NULL ? "" : library->dlpi_name);
+    if (dynamic != NULL) {
+        cl_symbol_search(found, library->dlpi_addr, dynamic);
+    }
+    return 1;
+}
+
+/* A return address is behind its call, perhaps behind its function: one byte less is in it. The main program
+ * has an empty name as a library. */
+static void
+cl_symbol_find(cl_symbol *found, uintptr_t return_address)
+{
+    memset(found, 0, sizeof *found);
+    found->address = return_address - (return_address != 0);
+    dl_iterate_phdr(cl_symbol_visit, found);
+}
+
+/* Where a function that somebody exports lies; nowhere if nobody does. */
+static void
+cl_symbol_of(cl_symbol *found, const char *name)
+{
+    memset(found, 0, sizeof *found);
+    void *at = dlsym(RTLD_DEFAULT, name);
+    if (at != NULL) {
+        cl_symbol_find(found, (uintptr_t)at + 1);
+    }
+}
+
+#endif
+
+#endif

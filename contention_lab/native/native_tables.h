@@ -1,0 +1,168 @@
+/* Names native waits and writes them: the writer's side of native_waits.h. Each address is looked up once, when
+ * first seen; each lock is named after the library and the function that was first seen to wait for it.
+ */
+#ifndef CL_NATIVE_TABLES_H
+#define CL_NATIVE_TABLES_H
+
+#include "chunks.h"
+#include "native_symbols.h"
+#include "native_waits.h"
+
+#define CL_NAMES 16384u /* of each kind: a power of two; of more, the rest is 0, unknown */
+
+/* Numbers for 64-bit keys: ids begin with 1. */
+typedef struct {
+    uint64_t key[CL_NAMES];
+    uint32_t id[CL_NAMES];
+    uint32_t count;
+} cl_numbers;
+
+typedef struct {
+    cl_numbers locks, frames, stacks;
+    cl_buffer lock_records, frame_records, stack_records, waits;
+} cl_native_tables;
+
+static void
+cl_native_put(cl_buffer *buffer, const void *data, size_t bytes)
+{
+    char *at = cl_buffer_extend(buffer, bytes);
+    if (at != NULL && bytes > 0) {
+        memcpy(at, data, bytes);
+    }
+}
+
+static uint64_t
+cl_native_mix(uint64_t value)
+{
+    value ^= value >> 30;
+    value *= 0xBF58476D1CE4E5B9u;
+    value ^= value >> 27;
+    value *= 0x94D049BB133111EBu;
+    return value ^ (value >> 31);
+}
+
+/* The number of a key (not 0), and whether it is new; 0 if there is no room for it. */
+static uint32_t
+cl_number(cl_numbers *numbers, uint64_t key, int *is_new)
+{
+    uint32_t at = (uint32_t)cl_native_mix(key) % CL_NAMES;
+    *is_new = 0;
+    for (; numbers->key[at] != 0; at = (at + 1) % CL_NAMES) {
+        if (numbers->key[at] == key) {
+            return numbers->id[at];
+        }
+    }
+    if (numbers->count >= CL_NAMES / 2) {
+        return 0;
+    }
+    *is_new = 1;
+    numbers->key[at] = key;
+    return numbers->id[at] = ++numbers->count;
+}
+
+static void
+cl_native_put_names(cl_buffer *buffer, const cl_symbol *symbol)
+{
+    uint32_t bytes[2] = {(uint32_t)strlen(symbol->symbol), (uint32_t)strlen(symbol->library)};
+    cl_native_put(buffer, bytes, sizeof bytes);
+    cl_native_put(buffer, symbol->symbol, bytes[0]);
+    cl_native_put(buffer, symbol->library, bytes[1]);
+    buffer->count++;
+}
+
+static uint32_t
+cl_native_frame(cl_native_tables *tables, uintptr_t address)
+{
+    int is_new;
+    uint32_t id = cl_number(&tables->frames, address + (address == 0), &is_new);
+    if (is_new) {
+        cl_symbol symbol;
+        cl_symbol_find(&symbol, address);
+        uint32_t head[2] = {id, symbol.is_within ? 0 : CL_NATIVE_NEAREST};
+        cl_native_put(&tables->frame_records, head, sizeof head);
+        cl_native_put(&tables->frame_records, &symbol.offset, sizeof symbol.offset);
+        cl_native_put_names(&tables->frame_records, &symbol);
+    }
+    return id;
+}
+
+static uint32_t
+cl_native_stack(cl_native_tables *tables, const cl_native_wait *wait)
+{
+    uint64_t key = wait->depth;
+    uint32_t frames[CL_NATIVE_DEPTH];
+    for (uint32_t i = 0; i < wait->depth; i++) {
+        frames[i] = cl_native_frame(tables, wait->at[i]);
+        key = cl_native_mix(key ^ frames[i]) + i;
+    }
+    int is_new;
+    uint32_t id = cl_number(&tables->stacks, key + (key == 0), &is_new);
+    if (is_new) {
+        uint32_t head[2] = {id, wait->depth};
+        cl_native_put(&tables->stack_records, head, sizeof head);
+        cl_native_put(&tables->stack_records, frames, wait->depth * sizeof *frames);
+        tables->stack_records.count++;
+    }
+    return id;
+}
+
+static uint32_t
+cl_native_lock(cl_native_tables *tables, const cl_native_wait *wait)
+{
+    int is_new;
+    uint32_t id = cl_number(&tables->locks, (uint64_t)wait->lock * 8 + wait->kind, &is_new);
+    if (is_new) {
+        cl_symbol symbol;
+        cl_symbol_find(&symbol, wait->at[0]);
+        uint32_t head[2] = {id, wait->kind};
+        uint64_t address = wait->lock;
+        cl_native_put(&tables->lock_records, head, sizeof head);
+        cl_native_put(&tables->lock_records, &address, sizeof address);
+        cl_native_put_names(&tables->lock_records, &symbol);
+    }
+    return id;
+}
+
+/* Empties the ring. `tables` may be NULL: there was no memory for them. */
+static void
+cl_native_drain(cl_native_tables *tables)
+{
+    const cl_native_wait *wait;
+    for (uint32_t i = 0; i < CL_NATIVE_SLOTS && (wait = cl_native_peek()) != NULL; i++) {
+        if (tables != NULL) {
+            cl_native_wait_record record = {
+                .start_ns = wait->start_ns, .end_ns = wait->end_ns, .thread = wait->thread,
+                .native_id = wait->native_id, .holder = wait->holder, .stack = wait->stack,
+                .flags = wait->flags, .lock = cl_native_lock(tables, wait),
+                .native_stack = wait->depth > 1 ? cl_native_stack(tables, wait) : 0};
+            cl_native_put(&tables->waits, &record, sizeof record);
+            tables->waits.count++;
+        }
+        cl_native_pop();
+    }
+}
+
+static void
+cl_native_send(cl_file *file, cl_native_tables *tables)
+{
+    if (tables != NULL) {
+        cl_file_send(file, CL_NATIVE_LOCKS, 0, 0, &tables->lock_records);
+        cl_file_send(file, CL_NATIVE_FRAMES, 0, 0, &tables->frame_records);
+        cl_file_send(file, CL_NATIVE_STACKS, 0, 0, &tables->stack_records);
+        cl_file_send(file, CL_NATIVE_WAITS, sizeof(cl_native_wait_record), 0, &tables->waits);
+    }
+}
+
+static void
+cl_native_tables_free(cl_native_tables *tables)
+{
+    if (tables != NULL) {
+        cl_buffer_free(&tables->lock_records);
+        cl_buffer_free(&tables->frame_records);
+        cl_buffer_free(&tables->stack_records);
+        cl_buffer_free(&tables->waits);
+        free(tables);
+    }
+}
+
+#endif

@@ -1,0 +1,2 @@
+import sqlite3, threading, tempfile, os, time, sys
+import contention_lab as cl

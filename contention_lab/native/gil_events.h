@@ -168,7 +168,8 @@ cl_gil_settle(uint32_t epoch)
 {
     cl_gil_attempt *mine = &cl_gil_mine;
     cl_thread *thread = cl_thread_here(epoch);
-    thread = thread != NULL ? thread : cl_thread_make_bare(epoch);
+    thread = thread != NULL ? thread
+                            : cl_thread_make_bare(epoch, mine->wait_start != 0 ? mine->wait_start : mine->taken_at);
     if (thread == NULL) {
         mine->wait_start = mine->passing = 0;
         return;

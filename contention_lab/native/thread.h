@@ -176,7 +176,7 @@ cl_thread_here(uint32_t epoch)
 /* Makes a thread's state without a thread state of Python's: it has no name of threading's yet. Its `epoch`
  * stays 0, so that cl_thread_get() completes it. */
 static cl_thread *
-cl_thread_make_bare(uint32_t epoch)
+cl_thread_make_bare(uint32_t epoch, uint64_t start_ns)
 {
     if (cl_current != NULL) { /* of an older recording */
         if (cl_current->busy == 0) {
@@ -199,7 +199,7 @@ cl_thread_make_bare(uint32_t epoch)
     thread->id = atomic_fetch_add_explicit(&cl_session.next_thread_id, 1, memory_order_relaxed) + 1;
     thread->native_id = cl_native_thread_id();
     thread->ident = (uint64_t)PyThread_get_thread_ident();
-    thread->start_ns = cl_now();
+    thread->start_ns = start_ns;
     thread->cpu_zero = cl_thread_cpu_ns();
     thread->flags = (cl_is_main_thread() ? CL_THREAD_MAIN : 0u) | CL_THREAD_FOREIGN;
 #if defined(__linux__)
@@ -220,7 +220,7 @@ static cl_thread *
 cl_thread_make(uint32_t epoch)
 {
     cl_thread *thread = cl_thread_here(epoch);
-    thread = thread != NULL ? thread : cl_thread_make_bare(epoch);
+    thread = thread != NULL ? thread : cl_thread_make_bare(epoch, cl_now());
     if (thread != NULL && thread->epoch != epoch) {
         thread->epoch = epoch;
         cl_thread_take_name(thread);

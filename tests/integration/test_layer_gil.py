@@ -48,7 +48,7 @@ def test_a_computing_thread_has_the_gil_or_waits_for_it(tmp_path: Path) -> None:
     workers = [row for row in table.threads if row.thread.name.startswith("worker")]
     assert len(workers) == 3
     for row in workers:
-        assert row.wait_s + row.held_s == pytest.approx(row.wall_s, rel=0.03, abs=0.005)
+        assert 0.9 * row.wall_s <= row.wait_s + row.held_s <= 1.001 * row.wall_s
         assert row.share > 0.1
 
 

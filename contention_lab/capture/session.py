@@ -14,6 +14,7 @@ from contention_lab.capture import children, patches, process
 from contention_lab.capture.existing import exchange_existing, restore
 from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode, waiting_modules
+from contention_lab.capture.strangers import strangers
 from contention_lab.capture.trace_file import child_path, open_trace, remove
 from contention_lab.capture.undo import Undo
 from contention_lab.capture.unrecorded import take_notes
@@ -244,8 +245,9 @@ class Session:
         _core.add_meta(encode({"modules": waiting_modules()}))
         if self.subprocesses and not self.is_child:
             self.unrecorded = take_notes(self.family)
-            if self.unrecorded:
-                _core.add_meta(encode({"not_seen": self._not_seen + self.unrecorded}))
+        late = strangers() + self.unrecorded
+        if late:
+            _core.add_meta(encode({"not_seen": self._not_seen + late}))
         atexit.unregister(self.stop_at_exit)
         try:
             self.totals = _core.stop()  # lets other threads run: none may start a recording yet

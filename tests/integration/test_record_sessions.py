@@ -373,3 +373,19 @@ def test_metadata_is_json_whatever_the_names_are(tmp_path: Path) -> None:
     assert meta["argv"][1:] == ['"', "\\", "\n\x00\x7f", "\u00e4\u20ac\U0001f512", "\\udcff"]
     assert meta["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
     assert meta["not_seen"] is not None
+
+
+def test_libraries_with_locks_of_their_own_are_named_if_they_were_used(path: Path) -> None:
+    program = """
+        import sys, types
+        import contention_lab as cl
+        with cl.record(sys.argv[1]):
+            for name in sys.argv[2:]:
+                sys.modules[name] = types.ModuleType(name)
+        """
+    for modules in ([], ["trio", "gevent.lock"]):
+        answer = python(program, str(path), *modules)
+        assert answer.returncode == 0, answer.stderr
+        said = [note["what"] for note in cl.load(path).meta["not_seen"]]
+        assert sum("trio" in what for what in said) == ("trio" in modules)
+        assert sum("gevent" in what for what in said) == ("gevent.lock" in modules)

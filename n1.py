@@ -1,2 +1,0 @@
-import sqlite3, threading, tempfile, os, time, sys
-import contention_lab as cl

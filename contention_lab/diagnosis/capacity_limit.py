@@ -11,6 +11,8 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.lock_case import accused_lock
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
+    LEAST_AT_WORK,
+    LEAST_HERD,
     LEAST_SELF_SUPPLIED,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
@@ -39,9 +41,10 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - no single holder has them: of three users or more, none has permits for half of the time
       that they are out.
 
-    And it is true of things that lie in a queue, and are put back there by those who take them
-    (connections, licences), if threads wait for one for a tenth of their time and those who put
-    them back wait for them, too.
+    And it is true of things that lie in a queue, or are guarded by a condition, and are put back
+    there by those who take them (connections, licences), if threads wait for one for a tenth of
+    their time, those who put them back wait for them, too, one is woken at a time, and while
+    somebody waits more than one of them is at work: those who take turns at one thing share none.
 
     Severity is the share of their time that users wait, but not more than the machine has left to
     give. What every user does with a permit is the culprit: with more permits more would do it.
@@ -50,8 +53,10 @@ def find(file: CaseFile) -> Iterator[Finding]:
         if "Semaphore" in case.lock.type and (found := _of_semaphore(file, case)) is not None:
             yield found
     for one in file.awaited:
-        if one.case.purpose is Purpose.ITEM and (found := _of_stock(file, one)) is not None:
-            yield found
+        if one.case.purpose in (Purpose.ITEM, Purpose.CONDITION):
+            found = _of_stock(file, one)
+            if found is not None:
+                yield found
 
 
 def _of_semaphore(file: CaseFile, case: LockCase) -> Finding | None:
@@ -98,10 +103,16 @@ def _of_stock(file: CaseFile, awaited: Awaited) -> Finding | None:
         or not wall_s
     ):
         return None
+    members = {*case.waiters, *case.wakers}
+    busy_ns = sum(file.activity.busy_ns(one, case.windows) for one in members)
+    at_work = busy_ns / case.windows.total_ns
+    woken_together = len(case.index) / (int(case.batch.max(initial=0)) + 1)
+    if at_work < LEAST_AT_WORK or woken_together >= LEAST_HERD:
+        return None
     severity = min(awaited.wait_share, LARGEST_SEVERITY)
     lock = accused_lock(case.lock, len(case.locks))
     victims = waiting_places(file.trace, case)
-    users = len({*case.waiters, *case.wakers})
+    users = len(members)
     return Finding(
         kind=KIND,
         severity=severity,
@@ -115,7 +126,11 @@ def _of_stock(file: CaseFile, awaited: Awaited) -> Finding | None:
         victims=victims,
         culprits=places(file.trace, awaited.stacks, case.wait_ns / 1e9),
         evidence=awaited.evidence()
-        | {"users": users, "self_supplied_share": case.self_supplied_share},
+        | {
+            "users": users,
+            "self_supplied_share": case.self_supplied_share,
+            "at_work": at_work,
+        },
         remedies=_remedies(severity),
     )
 

@@ -128,6 +128,10 @@ LEAST_SELF_SUPPLIED: Final = 0.3
 that the items are a stock of permits. In a pipeline nobody gives back what he takes; of threads
 that share a stock the lucky ones never wait, so that it is not all."""
 
+LEAST_AT_WORK: Final = 1.5
+"""Users of a stock that must be at work, on average while somebody waits for a piece of it: with
+one at a time it is a lock, or a turn that goes round."""
+
 LEAST_STRAGGLER: Final = 0.5
 """Share of the waiting at a meeting that one thread must end by coming last, in addition to half
 of what it would end by chance, to be the straggler. Equal threads take turns at coming last."""

@@ -143,7 +143,7 @@ def lenders(*, give_back: bool, threads: int = 6) -> Scene:
         at = step * 10.0
         worker = workers[step % threads]
         by = workers[(step + 1) % threads] if give_back else giver
-        start = max(0.0, at - 40.0)
+        start = max(0.0, at - 20.0)  # so that three of them are at work at a time
         scene.wait(queue, worker, start, at + 10.0, getting, by=by, waking=putting, wake=step + 1)
     return scene
 
@@ -156,6 +156,21 @@ def test_things_that_their_users_put_back_are_a_stock_with_too_little_in_it() ->
     assert found.lock.site.line == 10
     assert found.victims[0].site is not None
     assert found.victims[0].site.function == "lease"
+
+
+def test_a_turn_that_goes_round_is_no_stock() -> None:
+    scene = Scene()
+    condition = scene.lock("threading.RLock in Condition", 10)
+    waiting = scene.stack(("Turn.take", 20), ("player", 30))
+    waking = scene.stack("threading.py:Condition.notify", ("Turn.pass_on", 24), ("player", 31))
+    players = [scene.thread(f"player {i}", end_ms=1000.0) for i in range(5)]
+    for step in range(95):
+        player, before = players[step % 5], players[(step - 1) % 5]
+        start = max(0.0, step * 10.0 - 40.0)
+        scene.wait(
+            condition, player, start, step * 10.0, waiting, by=before, waking=waking, wake=step + 1
+        )
+    assert scene.finding("capacity-limit") is None
 
 
 def test_what_others_put_into_a_queue_is_no_stock() -> None:

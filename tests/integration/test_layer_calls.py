@@ -183,6 +183,8 @@ def test_a_lock_that_another_thread_releases_is_held_by_nobody(tmp_path: Path) -
     thread = threading.Thread(target=consume)
     thread.start()
     for _ in range(5):
+        while not signal.locked():
+            time.sleep(0.001)
         time.sleep(0.002)
         signal.release()
     thread.join()

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 8
 """Steps followed at most: a chain that goes on is a ring, see `wait_for.py`."""
-WITHOUT_ORDERS: Final = 1_000_000
+MOST_WAITS: Final = 200_000
+"""Waits looked at; of more, those in the middle of the recording, which are like the others."""
+WITHOUT_ORDERS: Final = 100_000
 """Waits up to which a trace without lock orders is searched for locks within locks."""
 MOSTLY: Final = 0.5
 """Share of what arrives at a lock that must be passed on to one other lock for the chain to go on:
@@ -53,15 +55,20 @@ class ChainStep:
         The other lock.
     ns
         Waiting for the first lock of the chain that arrives here.
+    share
+        Of the waiting for the first lock.
     """
 
     wait: int
     hold: int
     lock: int
     ns: int
+    share: float
 
 
-def chain(trace: Trace, locks: Collection[int]) -> tuple[ChainStep, ...]:
+def chain(
+    trace: Trace, locks: Collection[int], spans: tuple[Spans, Spans] | None = None
+) -> tuple[ChainStep, ...]:
     """Return the path from locks to the root of the waiting for them.
 
     Parameters
@@ -70,6 +77,8 @@ def chain(trace: Trace, locks: Collection[int]) -> tuple[ChainStep, ...]:
         A trace.
     locks
         Ids of locks that count as one.
+    spans
+        `lock_waits` and `hold_spans` of the trace, if the caller has them.
 
     Returns
     -------
@@ -81,10 +90,12 @@ def chain(trace: Trace, locks: Collection[int]) -> tuple[ChainStep, ...]:
     inner = _taken_under(trace, ours)
     if not len(inner):
         return ()
-    waits, holds = lock_waits(trace), hold_spans(trace)
+    waits, holds = spans or (lock_waits(trace), hold_spans(trace))
     among = np.concatenate([ours, inner])
     waits = waits.where(np.isin(waits.lock, among))
     holds = holds.where(np.isin(holds.lock, among))
+    if len(waits.index) > MOST_WAITS:
+        waits, holds = _middle(waits, holds)
     weigh = _Weight(waits.where(np.isin(waits.lock, ours)))
     held = holds.where(np.isin(holds.lock, ours))
     arrived = weigh.total_ns
@@ -105,9 +116,19 @@ def chain(trace: Trace, locks: Collection[int]) -> tuple[ChainStep, ...]:
         held, ns, arrived = held.where(chosen), ns[chosen], int(passed[most])
         longest = int(ns.argmax())
         wait = _at(nested, held.start_ns[longest], int(found[most]))
-        steps.append(ChainStep(wait, int(held.index[longest]), int(found[most]), arrived))
+        hold, lock = int(held.index[longest]), int(found[most])
+        steps.append(ChainStep(wait, hold, lock, arrived, arrived / weigh.total_ns))
         been.add(int(found[most]))
     return tuple(steps)
+
+
+def _middle(waits: Spans, holds: Spans) -> tuple[Spans, Spans]:
+    """Return what goes on in the middle of a long recording."""
+    starts = np.sort(waits.start_ns)
+    first, last = ((len(starts) + sign * MOST_WAITS) // 2 for sign in (-1, 1))
+    begin, end = starts[first], starts[last - 1]
+    waits = waits.where((waits.start_ns >= begin) & (waits.start_ns <= end))
+    return waits, holds.where((holds.end_ns >= begin) & (holds.start_ns <= end))
 
 
 def _taken_under(trace: Trace, locks: Integers) -> Integers:

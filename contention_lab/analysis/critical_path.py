@@ -10,7 +10,8 @@ A wait that nobody ended (a timeout, a signal, a waker that was not recorded) is
 itself: it goes on with the same thread, before the wait.
 
 What follows which wait is found for all waits at once; the walk is one look-up for each wait on
-the path.
+the path. Of a recording with more than half a million waits it is walked through the last ones,
+and shares are those of that time.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.bool_]
 
+MOST_WAITS: Final = 500_000
+"""Waits the path is walked through, the last ones to end: half a second's work. A longer way back
+changes shares little."""
 ASLEEP: Final = 0.5
 """A main thread that used less CPU than this share of the time after its last wait, and that time
 is more than this share of the program, only slept until the end: then the path begins with the
@@ -49,7 +53,7 @@ class CriticalPath:
     Attributes
     ----------
     wall_ns
-        Length of the recording.
+        Length of the recording, or of the part of it that the path was walked through.
     wait
         Positions in `trace.waits`.
     hold
@@ -159,7 +163,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     of_hold = np.minimum(of_hold, LAST_TIME_NS).astype(np.int64)
     held[hold >= 0] = np.clip(of_hold, start[hold >= 0], end[hold >= 0])
     return CriticalPath(
-        wall_ns=trace.duration_ns,
+        wall_ns=trace.duration_ns - table.begin_ns,
         wait=table.index[on_path],
         hold=hold,
         lock=table.lock[on_path].astype(np.int64),
@@ -177,6 +181,8 @@ class _Table:
 
     Attributes
     ----------
+    begin_ns
+        From when on: 0 unless there are too many.
     index
         Position in `trace.waits`.
     start, got, back
@@ -191,20 +197,31 @@ class _Table:
 
     def __init__(self, trace: Trace) -> None:
         waits = trace.waits
+        index = np.flatnonzero(waits["outcome"] != Outcome.FAILED_TRY)
+        self.begin_ns = 0
+        if len(index) > MOST_WAITS:
+            is_open = waits["outcome"][index] == Outcome.OPEN
+            ends = np.where(is_open, trace.duration_ns, waits["end_ns"][index])
+            last = np.partition(ends, len(index) - MOST_WAITS)[len(index) - MOST_WAITS]
+            self.begin_ns = min(int(last), trace.duration_ns)
+            index = index[ends > last]
+        waits = waits[index]
         start, back = _times(waits["start_ns"]), _times(waits["end_ns"])
+        start = np.maximum(start, self.begin_ns)
         np.maximum(back, trace.duration_ns, out=back, where=waits["outcome"] == Outcome.OPEN)
-        index = np.flatnonzero((back > start) & (waits["outcome"] != Outcome.FAILED_TRY))
-        index = index[np.argsort(back[index], kind="stable")]
+        order = np.flatnonzero(back > start)
+        order = order[np.argsort(back[order], kind="stable")]
+        index, waits = index[order], waits[order]
         self._trace = trace
         self.index = index
-        self.start, self.back = start[index], back[index]
-        self.got = np.maximum(self.start, self.back - _times(waits["gil_ns"])[index])
-        self.actor, self.lock = waits["thread"][index], waits["lock"][index]
-        self.is_coordination = waits["kind"][index] == WaitKind.COORDINATION
+        self.start, self.back = start[order], back[order]
+        self.got = np.maximum(self.start, self.back - _times(waits["gil_ns"]))
+        self.actor, self.lock = waits["thread"], waits["lock"]
+        self.is_coordination = waits["kind"] == WaitKind.COORDINATION
         self.hold = np.full(len(index), -1, dtype=np.int32)
         self.is_followed = np.zeros(len(index), dtype=np.bool_)
-        self._ended = waits["outcome"][index] == Outcome.ACQUIRED
-        self._holder = waits["holder"][index]
+        self._ended = waits["outcome"] == Outcome.ACQUIRED
+        self._holder = waits["holder"]
         self._actors = Actors(trace, self.actor, self.lock, self.start, self.back, self._parents())
 
     def begin(self) -> int:
@@ -250,7 +267,8 @@ class _Table:
         """Find the release that ended each wait: the last one of its lock before it was had."""
         holds = self._trace.holds
         wanted = np.flatnonzero(self._ended & ~self.is_coordination)
-        some = np.flatnonzero(holds["flags"] & int(HoldFlag.OPEN) == 0)
+        over = holds["flags"] & int(HoldFlag.OPEN) == 0
+        some = np.flatnonzero(over & (holds["end_ns"] > self.begin_ns))
         if not len(wanted) or not len(some):
             return
         ends = _times(holds["end_ns"])[some]

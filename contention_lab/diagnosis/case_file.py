@@ -169,12 +169,12 @@ class CaseFile:
             holds=self._parties.hold_times(number),
             held=self._held(number),
             library_share=self._parties.library_share(number),
-            root=self._root(rows, recorded_ns / 1e9),
+            root=self._root(rows),
         )
 
-    def _root(self, rows: Sequence[LockRow], waited_s: float) -> Root | None:
-        steps = chain(self.trace, [row.lock.id for row in rows])
-        return root_of(self.trace, steps, waited_s, self.locks) if steps else None
+    def _root(self, rows: Sequence[LockRow]) -> Root | None:
+        steps = chain(self.trace, [row.lock.id for row in rows], self._parties.spans)
+        return root_of(self.trace, steps, self.locks) if steps else None
 
     def _users(self, ids: npt.NDArray[np.int64], waits: Spans) -> set[int]:
         counters = self.trace.counters

@@ -41,7 +41,6 @@ class Root:
 def root_of(
     trace: Trace,
     steps: Sequence[ChainStep],
-    waited_s: float,
     names: Mapping[int, AccusedLock],
 ) -> Root:
     """Return what a chain of one step or more leads to.
@@ -52,13 +51,11 @@ def root_of(
         The trace.
     steps
         From `analysis.chains.chain`.
-    waited_s
-        The waiting for the locks it begins with, above 0.
     names
         What to call locks, by id.
     """
     path = tuple((names.get(step.lock), _holder(trace, step.hold)) for step in steps)
-    return Root(min(1.0, steps[-1].ns / 1e9 / waited_s), path)
+    return Root(min(1.0, steps[-1].share), path)
 
 
 def _holder(trace: Trace, hold: int) -> Frame | None:

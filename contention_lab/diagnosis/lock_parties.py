@@ -54,6 +54,11 @@ class LockParties:
         self._victims, self._holders = victims(trace), holders(trace)
         self._named = named_holders(trace)
 
+    @property
+    def spans(self) -> tuple[Spans, Spans]:
+        """All waits for locks, and all holds."""
+        return self._waits, self._holds
+
     def waits(self, group: int) -> Spans:
         """Return the waits for the locks of a group."""
         return self._waits.where(self._of_wait[group])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -177,6 +179,21 @@ def test_waiting_for_the_gil_afterwards_is_not_the_locks() -> None:
     path = path_of(builder)
     assert path.share([lock]) == pytest.approx(0.1)
     assert path.gil_share == pytest.approx(0.2)
+
+
+def test_of_many_waits_the_last_ones_are_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["contention_lab.analysis.critical_path"]
+    monkeypatch.setattr(module, "MOST_WAITS", 4)
+    builder, main = program()
+    other = builder.add_thread("other")
+    lock = builder.add_lock()
+    for start in range(0, 1000, 100):
+        end = start + 50
+        builder.add_wait(lock, main, start + 10, end, holder=other, outcome=Outcome.TIMED_OUT)
+    path = path_of(builder)
+    assert path.wall_ns == 1000 - 650
+    assert path.wait.tolist() == [9, 8, 7]
+    assert path.share([lock]) == pytest.approx(3 * 40 / 350)
 
 
 NUMBERS = st.integers(0, 50)

@@ -49,6 +49,7 @@ take(state *s, sim_lock *lock, sim_thread *thread, int reading)
     if (lock == s->gil) {
         thread->has_gil = 1;
         lock->drop = 0;
+        lock->barred = NULL;
     }
     double cost = lock->policy->acquire_ns;
     if (lock->last != thread) {
@@ -338,7 +339,7 @@ park(state *s, sim_thread *thread)
         return 1; /* a reply that came meanwhile */
     }
     if (lock->policy->order == ORDER_COMPETITIVE) {
-        if (is_free(lock)) {
+        if (is_free(lock) && lock->barred != thread) {
             return got(s, thread, take(s, lock, thread, 0));
         }
         waiters_push(lock, thread);

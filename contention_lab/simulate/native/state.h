@@ -76,6 +76,7 @@ struct sim_lock {
     double busy_since;
     request *request_first, *request_last;
     sim_thread *idle_server;
+    sim_thread *barred; /* the GIL: gave it up on demand, and waits until another has taken it */
 };
 
 typedef struct {

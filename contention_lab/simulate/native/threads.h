@@ -2,8 +2,8 @@
  *
  * Mirrors `reference/threads.py`. The GIL is a lock like others, with two rules of its own: a thread
  * takes it before computing what needs it and lets go before it waits, sleeps or runs native code; and a
- * waiter that has seen one owner for a whole switch interval makes it hand over, at once, to the first
- * in the queue. */
+ * waiter that has seen one owner for a whole switch interval makes it give up the GIL, which it does not
+ * get back before another thread has had it. */
 #ifndef CLS_THREADS_H
 #define CLS_THREADS_H
 
@@ -12,16 +12,16 @@
 /* A program that gets this far in no time at all will never end. */
 #define STEPS_AT_ONCE 1000000
 
-/* Hands the GIL to its first sleeper and queues up for it; false if nobody sleeps. */
+/* Gives up the GIL and queues up for it; false if nobody else wants it. */
 static int
 let_go(state *s, sim_thread *thread, sim_lock *gil)
 {
     gil->drop = 0;
-    if (gil->wait_first == NULL) {
+    if (gil->wait_first == NULL && !gil->waking) {
         return 0;
     }
-    drop_ownership(s, thread, gil, 0);
-    double cost = grant(s, gil, waiters_pop(gil));
+    double cost = release(s, thread, gil, 0);
+    gil->barred = thread;
     begin_wait(s, thread, gil, 0, cost);
     return 1;
 }

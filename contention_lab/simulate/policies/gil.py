@@ -1,9 +1,9 @@
 """CPython's global interpreter lock: sleeping waiters, barging, and a forced hand-over.
 
-A thread that waits longer than the switch interval makes the owner hand over to the first in the
-queue (bpo-7946, Pitrou 2009); a thread that lets go by itself, around a blocking call or native
-code, only wakes one, and may have it back before that one runs. That rule is the engine's; the lock
-is a parking mutex.
+A thread that waits longer than the switch interval makes the owner give the GIL up, and not take it
+again before another has had it (Pitrou 2009); a thread that lets go by itself, around a blocking
+call or native code, wakes one, and may have it back before that one runs. That rule is the
+engine's; the lock is a parking mutex.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def take(state: State, lock: Lock, thread: Thread, reading: bool) -> float:
         lock.owner = thread
         thread.held.append(lock)
     if lock is state.gil:
-        thread.has_gil, lock.drop = True, False
+        thread.has_gil, lock.drop, lock.barred = True, False, None
     cost = lock.acquire_ns
     if lock.last is not thread:
         cost += lock.transfer_ns
@@ -189,7 +189,7 @@ def park(state: State, thread: Thread) -> bool:
     if lock is None:
         return True  # a reply that came meanwhile
     if lock.order == Order.COMPETITIVE:
-        if lock.is_free():
+        if lock.is_free() and lock.barred is not thread:
             return got(state, thread, take(state, lock, thread, False))
         lock.waiters.append(thread)
     state.results.locks["parks"][lock.index] += 1

@@ -110,6 +110,8 @@ class Lock:
         self.busy_since = 0.0
         self.requests: deque[Request] = deque()
         self.idle_server: Thread | None = None
+        # The GIL: gave it up on demand, and waits until another has taken it.
+        self.barred: Thread | None = None
 
     def handoff_ns(self) -> float:
         """Return what handing over costs the next owner, with the present spinners."""

@@ -2,7 +2,8 @@
 
 The GIL is a lock like others, with two rules of its own: a thread takes it before computing what
 needs it and lets go before it waits, sleeps or runs native code; and a waiter that has seen one
-owner for a whole switch interval makes it hand over, at once, to the first in the queue.
+owner for a whole switch interval makes it give up the GIL, which it does not get back before
+another thread has had it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from contention_lab.simulate.reference.locks import (
     acquire,
     begin_wait,
     claim,
-    drop_ownership,
-    grant,
     park,
     poll,
     release,
@@ -197,12 +196,12 @@ def without_gil(state: State, thread: Thread) -> bool:
 
 
 def let_go(state: State, thread: Thread, gil: Lock) -> bool:
-    """Hand the GIL to its first sleeper and queue up for it; False if nobody sleeps."""
+    """Give up the GIL and queue up for it; False if nobody else wants it."""
     gil.drop = False
-    if not gil.waiters:
+    if not gil.waiters and not gil.waking:
         return False
-    drop_ownership(state, thread, gil, False)
-    cost = grant(state, gil, gil.waiters.popleft())
+    cost = release(state, thread, gil, False)
+    gil.barred = thread
     begin_wait(state, thread, gil, False, cost)
     return True
 

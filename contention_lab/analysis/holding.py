@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import coordination_waits, hold_spans
+from contention_lab.analysis.intervals import hold_spans
+from contention_lab.analysis.nested_waits import nested_waits
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.readiness import ready_to_run
 from contention_lab.analysis.thread_samples import thread_samples
-from contention_lab.trace import Call, GilFlag, HoldFlag, State, WaitKind
+from contention_lab.trace import Call, GilFlag, HoldFlag, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -174,7 +175,7 @@ def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
     calls = np.zeros((len(index), _CALLS))
     count, native = np.zeros((2, len(index)), dtype=np.int64)
     entry[mine] = begin - holds.start_ns
-    nested = _nested(trace, holds, begin)
+    nested = nested_waits(trace, holds, begin)
     sampled = _Sampled(trace, every, ready, blocking, at)
     divided = np.zeros((len(mine), len(PARTS)))
     rest = (holds.end_ns - begin).astype(np.float64)
@@ -342,68 +343,3 @@ def _alike(site: npt.NDArray[Any], length_ns: Integers) -> Integers:
     octave = np.frexp(np.maximum(1, length_ns).astype(np.float64))[1] // 2
     key: Integers = site.astype(np.int64) << 8 | octave
     return key
-
-
-def _nested(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Floats]:
-    """Return the holder's recorded waits within its holds, at most as long as the holds."""
-    waits = trace.waits
-    # Who holds one of these locks is in no other wait than these.
-    chosen = np.flatnonzero(
-        (waits["kind"] == WaitKind.CONTENTION) & np.isin(waits["thread"], np.unique(holds.thread))
-    )
-    start, end = (waits[name][chosen].astype(np.int64) for name in ("start_ns", "end_ns"))
-    length = np.maximum(0, end - start)
-    gil_after = np.minimum(waits["gil_ns"][chosen].astype(np.int64), length)
-    gil_before = np.minimum(waits["gil_before_ns"][chosen].astype(np.int64), length - gil_after)
-    lock, gil = _covered(
-        holds, ready, waits["thread"][chosen].astype(np.int64), start, length, gil_before, gil_after
-    )
-    others = coordination_waits(trace)
-    none = np.zeros(len(others.index), dtype=np.int64)
-    waited, _ = _covered(holds, ready, others.thread, others.start_ns, others.length_ns, none, none)
-    found = {"lock": lock, "others": waited, "gil": gil}
-    left = (holds.end_ns - ready).astype(np.float64)
-    for name in ("lock", "others", "gil"):
-        found[name] = np.minimum(found[name], left)
-        left = left - found[name]
-    return found
-
-
-def _covered(
-    holds: Spans,
-    ready: Integers,
-    thread: Integers,
-    start: Integers,
-    length: Integers,
-    gil_before: Integers,
-    gil_after: Integers,
-) -> tuple[Floats, Floats]:
-    """Return how much of each hold waits of the same thread cover, without and for the GIL.
-
-    The waits of one thread do not overlap; one that goes beyond a hold counts up to its end.
-    """
-    if not len(thread) or not len(ready):
-        return np.zeros(len(ready)), np.zeros(len(ready))
-    key, hold_start, hold_end = on_one_line(
-        (thread, start), (holds.thread, ready), (holds.thread, holds.end_ns)
-    )
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    gil = (gil_before + gil_after)[order]
-    lock_until = np.concatenate([[0], np.cumsum(length[order] - gil)])
-    gil_until = np.concatenate([[0], np.cumsum(gil)])
-
-    def until(position: Integers, time_ns: Integers) -> tuple[Integers, Integers]:
-        at = np.searchsorted(key, position, side="right")
-        last = order[np.maximum(at - 1, 0)]
-        same = (at > 0) & (thread[last] == holds.thread)
-        over = np.where(same, np.maximum(0, start[last] + length[last] - time_ns), 0)
-        gil_over = np.minimum(over, gil_after[last])
-        return lock_until[at] - (over - gil_over), gil_until[at] - gil_over
-
-    lock_end, gil_end = until(hold_end, holds.end_ns)
-    lock_start, gil_start = until(hold_start, ready)
-    return (
-        np.maximum(lock_end - lock_start, 0).astype(np.float64),
-        np.maximum(gil_end - gil_start, 0).astype(np.float64),
-    )

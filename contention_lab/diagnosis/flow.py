@@ -31,7 +31,8 @@ def flow(awaited: Awaited) -> Flow:
 
     Of a condition it is room if those who end the waits outlive the waiters, by half of a usual
     wait or more: a consumer has its last items still to work on. If the waiters outlive them, or
-    all end as one, it is an item. Where neither has ended it is not known.
+    all end as one, it is an item. Where those who end the waits do not end themselves, as the
+    main thread does not unless it joins others, it is not known.
     """
     case = awaited.case
     if case.purpose in (Purpose.ITEM, Purpose.TASK):
@@ -42,7 +43,7 @@ def flow(awaited: Awaited) -> Flow:
         return Flow.UNKNOWN
     waiters = max(_end(awaited, one) for one in case.waiters)
     wakers = max(_end(awaited, one) for one in awaited.wakers)
-    if waiters == wakers > awaited.trace.duration_ns:
+    if wakers > awaited.trace.duration_ns:
         return Flow.UNKNOWN
     usual_ns = float(np.median(case.end_ns - case.start_ns))
     return Flow.FOR_ROOM if wakers - waiters >= usual_ns / 2 else Flow.FOR_ITEM

@@ -1,0 +1,290 @@
+"""What each thread of a trace did, as steps: think, acquire, hold, release, in the recorded order.
+
+Waits are left out, since a simulation makes its own. Nested locks stay nested, holds keep their own
+lengths and their neighbours, so that whatever correlates (long holds follow each other, a lock is
+held after another) is kept. Holds that were only counted (level `profile` keeps those that blocked
+somebody) are put back evenly between the recorded ones, as many and together as long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from contention_lab.analysis.intervals import coordination_waits, hold_spans
+from contention_lab.simulate.packing import OPS, Op, OpFlag
+from contention_lab.simulate.time_use import TimeUse, hold_cpu_shares, time_use
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from contention_lab.trace import Trace
+
+NOT_EXCLUSIVE: Final = ("Semaphore", "Event", "Barrier", "Queue")
+"""Types that several threads may hold at once, or nobody holds: no locks of a simulation."""
+GRAIN_NS: Final = 100e3
+"""Where Python and native code alternate, and nobody recorded how, they do so about this often."""
+MOST_GRAINS: Final = 8
+"""Alternations in one stretch of time, at most."""
+MOST_COUNTED: Final = 2_000_000
+"""Holds of a thread, at most, that are put back after having only been counted."""
+
+_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The steps of one thread.
+
+    Attributes
+    ----------
+    thread
+        Its id in the trace.
+    ops
+        OPS records; their targets are ids of locks in the trace.
+    holds
+        For each step, int64: the record in `trace.holds` that it belongs to, -1 for none.
+    cuts
+        Places between steps at which no lock is held, int64, ascending; 0 and the end included.
+    use
+        What its own time consisted of.
+    """
+
+    thread: int
+    ops: NDArray[np.void]
+    holds: NDArray[np.int64]
+    cuts: NDArray[np.int64]
+    use: TimeUse
+
+
+class Held(NamedTuple):
+    """Holds of one thread: start and end in ns, lock id, record in `trace.holds` or -1."""
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    lock: NDArray[np.int64]
+    record: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Held:
+        """Return no holds."""
+        return cls(*(np.zeros(0, np.int64) for _ in range(4)))
+
+    def and_also(self, other: Held) -> Held:
+        """Return both."""
+        return Held(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+def is_exclusive(lock_type: str) -> bool:
+    """Tell whether only one thread at a time can hold a lock of a type."""
+    return not any(name in lock_type for name in NOT_EXCLUSIVE)
+
+
+def history(trace: Trace, thread: int) -> History:
+    """Return the steps of a thread.
+
+    Parameters
+    ----------
+    trace
+        The recording.
+    thread
+        Its id.
+    """
+    recorded = trace.thread(thread)
+    began = recorded.start_ns
+    ended = max(recorded.end_ns or trace.duration_ns, began)
+    out_start, out_end = _lock_waits(trace, thread)
+    coordination = coordination_waits(trace)
+    coordination = coordination.where(coordination.thread == thread)
+    held = _recorded(trace, thread)
+    absent_start = np.concatenate([out_start, coordination.start_ns])
+    absent_end = np.concatenate([out_end, coordination.end_ns])
+    held = held.and_also(_counted(trace, thread, held, absent_start, absent_end, began, ended))
+
+    times = np.concatenate(
+        [
+            held.end,
+            held.start,
+            out_start,
+            out_end,
+            coordination.start_ns,
+            coordination.end_ns,
+            [began, ended],
+        ]
+    ).clip(began, ended)
+    kinds = np.repeat(
+        [_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _BACK],
+        [
+            *[len(held.end)] * 2,
+            *[len(out_start)] * 2,
+            *[len(coordination.start_ns)] * 2,
+            2,
+        ],
+    )
+    rest = len(times) - 2 * len(held.end)
+    locks = np.concatenate([held.lock, held.lock, np.zeros(rest, np.int64)])
+    index = np.concatenate([held.record, held.record, np.full(rest, -1, np.int64)])
+    # At one time: releases first, the inner one before the outer, then acquires, the outer first.
+    nothing, count = np.zeros(rest, np.int64), np.arange(len(held.end))
+    inner = np.concatenate([-held.start, -held.end, nothing])
+    again = np.concatenate([-count, count, nothing])
+    kinds[-2:] = _AWAKE + 1
+    order = np.lexsort((again, inner, kinds, times))
+    return _steps(trace, thread, times[order], kinds[order], locks[order], index[order])
+
+
+def _recorded(trace: Trace, thread: int) -> Held:
+    spans = hold_spans(trace)
+    flags = trace.holds["flags"]
+    whole = (flags & int(HoldFlag.HANDED_OFF | HoldFlag.OPEN)) == 0
+    exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
+    chosen = (spans.thread == thread) & whole & ~np.isin(spans.lock, exclusive)
+    mine = spans.where(chosen)
+    return Held(mine.start_ns, np.maximum(mine.end_ns, mine.start_ns + 1), mine.lock, mine.index)
+
+
+def _lock_waits(trace: Trace, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the spans of waits for locks, and for the GIL after them and where they were seen."""
+    waits = trace.waits
+    mine = waits[(waits["thread"] == thread) & (waits["kind"] == WaitKind.CONTENTION)]
+    end = np.where(mine["outcome"] == Outcome.OPEN, trace.duration_ns, mine["end_ns"])
+    gil = trace.gil_waits
+    gil = gil[gil["thread"] == thread]
+    start = np.concatenate([mine["start_ns"], gil["start_ns"]]).astype(np.int64)
+    finish = np.concatenate([end, gil["end_ns"]]).astype(np.int64)
+    return start, np.maximum(start, finish)
+
+
+def _counted(
+    trace: Trace,
+    thread: int,
+    held: Held,
+    absent_start: NDArray[np.int64],
+    absent_end: NDArray[np.int64],
+    began: int,
+    ended: int,
+) -> Held:
+    """Return holds that were counted and not recorded, spread over the thread's free time."""
+    counters = trace.counters[trace.counters["thread"] == thread]
+    spans = hold_spans(trace)
+    spans = spans.where(spans.thread == thread)
+    lengths, locks = [], []
+    for row in counters:
+        lock = int(row["lock"])
+        if not is_exclusive(trace.lock(lock).type):
+            continue
+        mine = spans.length_ns[spans.lock == lock]
+        missing = min(int(row["acquires"]) - len(mine), MOST_COUNTED)
+        if missing > 0:
+            mean = max(1.0, (float(row["hold_ns"]) - float(mine.sum())) / missing)
+            lengths.append(np.full(missing, mean))
+            locks.append(np.full(missing, lock, np.int64))
+    if not lengths:
+        return Held.none()
+    length, lock_ids = np.concatenate(lengths), np.concatenate(locks)
+    free_start, free_end = _gaps(
+        np.concatenate([held.start, absent_start]),
+        np.concatenate([held.end, absent_end]),
+        began,
+        ended,
+    )
+    room = np.cumsum(free_end - free_start)
+    if not len(room) or room[-1] < len(length):
+        return Held.none()
+    # Locks in turn by their numbers, then side by side with equal gaps, in time that is free.
+    turn = np.argsort(np.concatenate([np.arange(len(part)) / len(part) for part in lengths]))
+    length, lock_ids = length[turn], lock_ids[turn]
+    length *= min(1.0, 0.9 * room[-1] / length.sum())
+    gap = (room[-1] - length.sum()) / (len(length) + 1)
+    place = np.cumsum(length + gap) - length
+    which = np.minimum(np.searchsorted(room, place, side="right"), len(room) - 1)
+    start = free_end[which] - (room[which] - place.astype(np.int64))
+    end = np.minimum(start + np.maximum(length, 1.0).astype(np.int64), free_end[which])
+    fits = end > start
+    return Held(start[fits], end[fits], lock_ids[fits], np.full(int(fits.sum()), -1, np.int64))
+
+
+def _gaps(
+    start: NDArray[np.int64], end: NDArray[np.int64], began: int, ended: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what some spans leave of a stretch of time."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order]) if len(end) else end
+    free_start = np.concatenate([[began], end]).clip(began, ended)
+    free_end = np.concatenate([start, [ended]]).clip(began, ended)
+    some = free_end > free_start
+    return free_start[some], free_end[some]
+
+
+def _steps(
+    trace: Trace,
+    thread: int,
+    times: NDArray[np.int64],
+    kinds: NDArray[np.intp],
+    locks: NDArray[np.int64],
+    index: NDArray[np.int64],
+) -> History:
+    """Turn moments into steps: what lies between two of them, then what happens."""
+    gaps = np.diff(times, prepend=times[:1]).astype(np.float64)
+    change = np.zeros((3, len(times)), np.int64)
+    for row, (more, less) in enumerate(((_ACQUIRE, _RELEASE), (_OUT, _BACK), (_SLEEP, _AWAKE))):
+        change[row] = (kinds == more).astype(np.int64) - (kinds == less).astype(np.int64)
+    depth = np.cumsum(change, axis=1)
+    held, out, sleeping = (np.concatenate([[0], row[:-1]]) for row in depth)
+    own = (out == 0) & (sleeping == 0)
+    use = time_use(trace, thread, float(gaps[own].sum()))
+    cpu, asleep = _shares(trace, use, kinds, index, held)
+    on_core = np.where(own, gaps * cpu, 0.0)
+    off_core = np.where(own, gaps * asleep, np.where(out == 0, gaps, 0.0))
+    events = np.isin(kinds, (_ACQUIRE, _RELEASE))
+
+    grains = np.clip(np.ceil(on_core / GRAIN_NS), 1, MOST_GRAINS).astype(np.int64)
+    if not 0.02 < use.gil < 0.98:
+        grains[:] = 1
+    counts = 2 * grains + 2  # Python and native code by turns, asleep, the event
+    first = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    moment = np.repeat(np.arange(len(times)), counts)
+    within = np.arange(total) - first[moment]
+    ops = np.zeros(total, OPS)
+    is_event, is_sleep = within == counts[moment] - 1, within == counts[moment] - 2
+    python = (within % 2 == 0) & ~is_event & ~is_sleep
+    share = np.where(python, use.gil, 1.0 - use.gil)
+    ops["ns"] = np.where(is_sleep, off_core[moment], on_core[moment] / grains[moment] * share)
+    ops["code"] = np.where(is_sleep, Op.SLEEP, Op.COMPUTE)
+    ops["flags"] = np.where(python, int(OpFlag.GIL), 0)
+    ops["code"][is_event] = np.where(kinds == _ACQUIRE, Op.ACQUIRE, Op.RELEASE)
+    ops["flags"][is_event], ops["ns"][is_event] = 0, 0.0
+    ops["target"][is_event] = locks
+    keep = np.where(is_event, events[moment], ops["ns"] > 0.0)
+    held_after = np.where(is_event, depth[0][moment], held[moment])[keep]
+    ops, owner = ops[keep], np.where(is_event, index[moment], -1)[keep]
+    cuts = np.unique(np.concatenate([[0], np.flatnonzero(held_after == 0) + 1, [len(ops)]]))
+    return History(thread, ops, owner, cuts.astype(np.int64), use)
+
+
+def _shares(
+    trace: Trace,
+    use: TimeUse,
+    kinds: NDArray[np.intp],
+    index: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the shares on a core and asleep of each gap, from its innermost measured hold."""
+    cpu = np.full(len(kinds), use.cpu)
+    asleep = np.full(len(kinds), use.asleep)
+    measured = hold_cpu_shares(trace)
+    if not np.isfinite(measured).any():
+        return cpu, asleep
+    last = np.where(kinds == _ACQUIRE, np.arange(len(kinds)), -1)
+    inner = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
+    known = (held > 0) & (inner >= 0)
+    record = np.where(known, index[np.maximum(inner, 0)], -1)
+    share = np.where(record >= 0, measured[np.maximum(record, 0)], np.nan)
+    found = np.isfinite(share)
+    cpu[found] = share[found]
+    asleep[found] = 1.0 - share[found] if use.asleep > 0.0 or use.cpu < 0.5 else use.asleep
+    return cpu, asleep

@@ -1,0 +1,115 @@
+"""How the threads of a trace used the time in which they did not wait for locks.
+
+Of a thread's own time, a part was CPU time, of which a part needed the GIL; a part it was blocked,
+in input and output; and in the rest it wanted a core or the GIL and had none, which a simulation
+must find again by itself. The parts come from CPU clocks and samples, so they are shares, one set
+for each thread and one for each hold whose CPU time was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.trace.schema import GilFlag, State
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from contention_lab.trace import Trace
+
+FEWEST_SAMPLES: Final = 20
+"""Fewer samples of a thread say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeUse:
+    """Shares of a thread's own time.
+
+    Attributes
+    ----------
+    cpu
+        Share spent on a core.
+    asleep
+        Share spent blocked, without core or GIL.
+    gil
+        Share of the time on a core that needed the GIL; 0 on builds without one.
+    """
+
+    cpu: float
+    asleep: float
+    gil: float
+
+
+def has_gil(trace: Trace) -> bool:
+    """Tell whether the recorded interpreter had a GIL; true where the trace does not say."""
+    python = trace.meta.get("python")
+    return bool(python.get("gil", True)) if isinstance(python, dict) else True
+
+
+def time_use(trace: Trace, thread: int, own_ns: float) -> TimeUse:
+    """Return what a thread did with its own time.
+
+    Parameters
+    ----------
+    trace
+        The recording.
+    thread
+        Its id.
+    own_ns
+        Time in which it waited for nobody, in ns.
+    """
+    counters = trace.counters[trace.counters["thread"] == thread]
+    spinning = float(counters["spin_cpu_ns"].sum() or counters["spin_ns"].sum())
+    on_core = float(trace.thread(thread).cpu_ns) - spinning
+    cpu = min(1.0, on_core / own_ns) if own_ns > 0 and on_core > 0 else 1.0
+    return TimeUse(
+        cpu=cpu,
+        asleep=min(1.0 - cpu, blocked_share(trace, thread)),
+        gil=gil_share(trace, thread, cpu * own_ns),
+    )
+
+
+def blocked_share(trace: Trace, thread: int) -> float:
+    """Return the share of a thread's samples outside lock waits in which it was blocked."""
+    states = trace.states
+    mine = states["state"][(states["thread"] == thread) & (states["state"] != State.AWAITS_LOCK)]
+    if len(mine) < FEWEST_SAMPLES:
+        return 0.0
+    return float(np.mean(mine == State.BLOCKED))
+
+
+def gil_share(trace: Trace, thread: int, cpu_ns: float) -> float:
+    """Return the share of a thread's CPU time that needed the GIL.
+
+    From the layer below Python where it was there, else from samples of the GIL's holder; all of it
+    where neither says anything, as in a program of Python code alone.
+    """
+    if not has_gil(trace):
+        return 0.0
+    totals = trace.gil_totals
+    held = totals["held_ns"][totals["thread"] == thread]
+    if len(held) and cpu_ns > 0:
+        return min(1.0, float(held.sum()) / cpu_ns)
+    samples = trace.gil
+    if len(samples) < FEWEST_SAMPLES or cpu_ns <= 0:
+        return 1.0
+    period_ns = float(samples["time_ns"][-1] - samples["time_ns"][0]) / (len(samples) - 1)
+    mine = (samples["holder"] == thread) & ((samples["flags"] & int(GilFlag.HELD)) != 0)
+    return min(1.0, float(np.count_nonzero(mine)) * period_ns / cpu_ns)
+
+
+def hold_cpu_shares(trace: Trace) -> NDArray[np.float64]:
+    """Return the share of each hold spent on a core, NaN where that was not measured.
+
+    A hold that lost its core against its will would have used it: it counts as spent on a core.
+    """
+    holds = trace.holds
+    length = holds["end_ns"].astype(np.float64) - holds["start_ns"].astype(np.float64)
+    measured = (holds["cpu_ns"] > 0) & (length > 0)
+    shares = np.full(len(holds), np.nan)
+    shares[measured] = np.minimum(1.0, holds["cpu_ns"][measured] / length[measured])
+    shares[measured & (holds["preemptions"] > 0)] = 1.0
+    return shares

@@ -121,35 +121,53 @@ cl_held_purge(cl_thread *thread)
     }
 }
 
-/* The thread holds something and is about to acquire the lock as well, and to wait for it if need be. */
-static void
-cl_order_note(cl_thread *thread, const cl_lock *lock, uint32_t site, int timed)
+/* Whether what the key stands for is to be written down, which then happens once. */
+static inline int
+cl_order_is_new(cl_thread *thread, uint64_t key)
 {
-    cl_held_purge(thread);
-    uint32_t count = cl_held_count(thread);
-    uint64_t key = cl_mix((uint64_t)lock->id << 32 | site);
-    for (uint32_t at = 0; at < count; at++) {
-        key = cl_mix(key ^ cl_held_what(thread, at));
-    }
     uint64_t *slot = &thread->order_cache[key % CL_ORDER_CACHE];
-    if (__builtin_expect(*slot == key || count == 0 || thread->orders == CL_MOST_ORDERS, 1)) {
-        return;
+    if (__builtin_expect(*slot == key || thread->orders == CL_MOST_ORDERS, 1)) {
+        return 0;
     }
     *slot = key;
+    return 1;
+}
+
+/* Writes down that a party takes a lock while it holds others. */
+static void
+cl_order_write(cl_thread *thread, uint32_t party, const cl_lock *lock, int timed, const uint64_t *held,
+               uint32_t count)
+{
     uint64_t now = cl_now();
     cl_order_record order = {
-        .time_ns = now, .thread = thread->id, .group = ++thread->orders, .lock = lock->id,
+        .time_ns = now, .thread = party, .group = ++thread->orders, .lock = lock->id,
         .stack = cl_stack_capture(thread->frames, cl_session.stack_depth),
         .flags = timed ? CL_ORDER_TIMEOUT_GIVEN : 0};
     for (uint32_t at = 0; at < count; at++) {
-        uint64_t what = cl_held_what(thread, at);
-        order.held = (uint32_t)(what >> 32);
-        order.held_site = (uint32_t)what;
+        order.held = (uint32_t)(held[at] >> 32);
+        order.held_site = (uint32_t)held[at];
         if (order.held != lock->id) {
             cl_thread_record(thread, CL_ORDER, &order, sizeof order);
         }
     }
     cl_add(&thread->self_ns, cl_now() - now);
+}
+
+/* The thread holds something and is about to acquire the lock as well, and to wait for it if need be. */
+static void
+cl_order_note(cl_thread *thread, const cl_lock *lock, uint32_t site, int timed)
+{
+    uint64_t held[CL_MOST_HELD];
+    cl_held_purge(thread);
+    uint32_t count = cl_held_count(thread);
+    uint64_t key = cl_mix((uint64_t)lock->id << 32 | site);
+    for (uint32_t at = 0; at < count; at++) {
+        held[at] = cl_held_what(thread, at);
+        key = cl_mix(key ^ held[at]);
+    }
+    if (count > 0 && cl_order_is_new(thread, key)) {
+        cl_order_write(thread, thread->id, lock, timed, held, count);
+    }
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef CL_PERMITS_H
 #define CL_PERMITS_H
 
-#include "beside.h"
+#include "task_held.h"
 
 typedef struct {
     cl_beside beside;
@@ -63,6 +63,9 @@ cl_permits_add(cl_permits *self, cl_thread *thread, PyObject *task, uint32_t par
     cl_permit_begin(&permit, cl_permits_source(self), thread, party, site, count);
     permit.task = task;
     permit.shared = self->shared;
+    if (task != NULL && thread != NULL && !self->may_be_signal) {
+        cl_task_held_add((cl_task_held *)task, thread, cl_permits_source(self), party, permit.site);
+    }
     CL_BEGIN_CRITICAL(self);
     permit.blocked = cl_permits_waiting(self) > 0;
     if (self->count == self->room) {
@@ -114,6 +117,9 @@ cl_permits_remove(cl_permits *self, cl_thread *thread, uint32_t party, uint64_t 
     }
     if (waiting == 0 && permit.start_ns <= self->blocked_ns) {
         waiting = 1;
+    }
+    if (permit.task != NULL && !self->may_be_signal) {
+        cl_task_held_remove((cl_task_held *)permit.task, cl_permits_source(self)->id);
     }
     cl_permit_end(&permit, cl_permits_source(self), thread, end_ns, party, waiting, permit.party != party);
     Py_XDECREF(permit.task);

@@ -9,7 +9,7 @@
 #include "permits.h"
 
 typedef struct {
-    cl_beside beside;
+    cl_task_held held;
     unsigned int party;                     /* its id in the trace */
     unsigned int called_stack, called_site; /* of its call of wait_for(), while that goes on; else 0 */
     char is_late;           /* it is being cancelled because a timeout has run out */
@@ -136,7 +136,7 @@ static uint32_t
 cl_task_stack(cl_thread *thread, cl_task *self)
 {
     int detailed = thread != NULL && cl_session.level >= CL_LEVEL_PROFILE;
-    PyObject *task = detailed ? cl_beside_thing(&self->beside) : NULL;
+    PyObject *task = detailed ? cl_beside_thing(&self->held.beside) : NULL;
     if (task == NULL) {
         return 0;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -164,3 +165,29 @@ def test_counters_alone_know_no_order(tmp_path: Path) -> None:
             pass
 
     assert len(recorded(tmp_path, program, "counters").orders) == 0
+
+
+def test_a_task_holds_its_locks_across_what_other_tasks_do(tmp_path: Path) -> None:
+    async def take(first: asyncio.Lock, second: asyncio.Lock) -> None:
+        async with first:
+            await asyncio.sleep(0)
+            async with second:
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        a, b, c, d = (asyncio.Lock() for _ in range(4))
+        for _ in range(5):
+            await asyncio.gather(take(a, b), take(c, d))
+        await take(b, a)
+
+    trace = recorded(tmp_path, lambda: asyncio.run(main()))
+    taken = [
+        (thread, held, lock)
+        for thread, held, lock in trace.orders[["thread", "held", "lock"]].tolist()
+        if trace.lock(lock).type == "asyncio.Lock"
+    ]
+    pairs = {(held, lock) for _, held, lock in taken}
+    assert len(pairs) == 3
+    assert len({(held, lock) for held, lock in pairs if (lock, held) in pairs}) == 2
+    assert all(trace.thread(thread).is_task for thread, _, _ in taken)
+    assert len(taken) <= 2 * len(pairs)

@@ -1,0 +1,57 @@
+/* Which locks each task holds, and in which order it takes them: as held.h, for locks of asyncio.
+ *
+ * An ORDER record is written once the task has the lock; that it had to wait for it is known anyway. Tasks
+ * are many and short-lived, so of all that take the same locks at the same places two write them down: it
+ * takes two to wait for each other.
+ */
+#ifndef CL_TASK_HELD_H
+#define CL_TASK_HELD_H
+
+#include "beside.h"
+
+#define CL_TASK_MOST_HELD 4 /* of more, the later ones are not known */
+
+/* The first part of the record of a task (tasks.h). */
+typedef struct {
+    cl_beside beside;
+    uint32_t held_count, held_epoch;
+    uint64_t held[CL_TASK_MOST_HELD]; /* lock id << 32 | site */
+} cl_task_held;
+
+/* The task has the lock from now on. `thread`: the calling one's state. */
+static void
+cl_task_held_add(cl_task_held *task, cl_thread *thread, const cl_lock *lock, uint32_t party, uint32_t site)
+{
+    if (task->held_epoch != thread->epoch) {
+        task->held_epoch = thread->epoch;
+        task->held_count = 0;
+    }
+    if (task->held_count > 0 && cl_session.level >= CL_LEVEL_PROFILE) {
+        uint64_t key = cl_mix(((uint64_t)lock->id << 32 | site) ^ (party & 1u) << 31);
+        for (uint32_t at = 0; at < task->held_count; at++) {
+            key = cl_mix(key ^ task->held[at]);
+        }
+        if (cl_order_is_new(thread, key)) {
+            cl_order_write(thread, party, lock, 0, task->held, task->held_count);
+        }
+    }
+    if (task->held_count < CL_TASK_MOST_HELD) {
+        task->held[task->held_count++] = (uint64_t)lock->id << 32 | site;
+    }
+}
+
+/* The task has the lock no longer. */
+static void
+cl_task_held_remove(cl_task_held *task, uint32_t lock_id)
+{
+    for (uint32_t at = task->held_count; at-- > 0;) {
+        if (task->held[at] >> 32 == lock_id) {
+            task->held_count--;
+            memmove(&task->held[at], &task->held[at + 1],
+                    (task->held_count - at) * sizeof *task->held);
+            return;
+        }
+    }
+}
+
+#endif

@@ -121,6 +121,17 @@ def gil_use(trace: Trace) -> GilUse | None:
     )
 
 
+def held_share_between(trace: Trace, start_ns: int, end_ns: int) -> float:
+    """Return the share of a span of time during which anybody had the GIL; 0 without samples."""
+    time = trace.gil["time_ns"].astype(np.int64)
+    inside = (time >= start_ns) & (time <= end_ns)
+    if np.count_nonzero(inside) < 2:
+        return 0.0
+    weight = _weights(time, trace.duration_ns)[inside]
+    taken = trace.gil["flags"][inside] & int(GilFlag.HELD) != 0
+    return float(weight[taken].sum() / max(1.0, weight.sum()))
+
+
 def _weights(time: Integers, duration_ns: int) -> npt.NDArray[np.float64]:
     """Return the time around each sample: half of that to the one before and the one after."""
     middles = (time[1:] + time[:-1]) / 2.0

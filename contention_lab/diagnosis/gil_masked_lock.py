@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.analysis.gil_use import held_share_between
+from contention_lab.analysis.intervals import LAST_TIME_NS
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.serialised_by_lock import waiting_threads
 from contention_lab.diagnosis.thresholds import (
@@ -19,7 +21,6 @@ from contention_lab.diagnosis.wording import lock_and_origin, names, percent, pl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contention_lab.analysis.gil_use import GilUse
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
 
@@ -35,21 +36,31 @@ def find(file: CaseFile) -> Iterator[Finding]:
       of another thread holds it;
     - that thread is known to have done next to nothing meanwhile but run Python under the GIL (or
       wait for the GIL or a CPU to do so);
-    - the GIL is held for most of the recording, so that threads without the lock could not run
-      Python in the time that is left.
+    - from the first wait for the lock to the end of the last, the GIL is held for most of the
+      time, so that threads without the lock could not run Python in what is left.
 
     It is no fault of the lock: on a build without a GIL the same program would be limited by it.
     Severity is the share of the users' time.
     """
-    gil = file.gil
-    if gil is None or gil.held_share < LEAST_GIL_SATURATION:
-        return iter(())
-    return (finding for case in file.cases if (finding := of_lock(case, gil)))
+    if file.gil is None:
+        return
+    for at, case in enumerate(file.cases):
+        waits, _ = file.spans(at)
+        share = held_share_between(
+            file.trace,
+            int(waits.start_ns.min(initial=LAST_TIME_NS)),
+            int(waits.end_ns.max(initial=0)),
+        )
+        finding = of_lock(case, share) if share >= LEAST_GIL_SATURATION else None
+        if finding is not None:
+            yield finding
 
 
-def of_lock(case: LockCase, gil: GilUse) -> Finding | None:
+def of_lock(case: LockCase, gil_share: float) -> Finding | None:
     """Return the finding if it is true of a lock."""
     if case.total("wait_s") < LEAST_WAIT_S or case.blamed_wait_share < LEAST_WAIT_SHARE:
+        return None
+    if case.only_retried:
         return None
     held = case.held
     known = held.total_s - held.parts["unknown"]
@@ -64,14 +75,14 @@ def of_lock(case: LockCase, gil: GilUse) -> Finding | None:
             f"{waiting_threads(case)} wait in {names(case.victims, most=2)} for "
             f"{lock_and_origin(case.lock)}, but {place(case.culprits[0].code)} only runs Python "
             f"while it holds it: without the lock they would wait for the GIL, which is held for "
-            f"{percent(gil.held_share)} of the run."
+            f"{percent(gil_share)} of the run."
         ),
         lock=case.lock,
         victims=case.victims,
         culprits=case.culprits,
         evidence={
             **case.evidence(),
-            "gil_held_share": gil.held_share,
+            "gil_held_share": gil_share,
             "python_share_of_holds": held.share("python"),
         },
         remedies=(

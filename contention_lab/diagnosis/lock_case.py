@@ -129,6 +129,20 @@ class LockCase:
         return float(sum(getattr(row, name) for row in self.rows))
 
     @property
+    def only_retried(self) -> bool:
+        """Whether nobody waited for it: threads that found it taken did something else first.
+
+        True if there were only tries without blocking, hardly any CPU time went into them, and they
+        are further apart than half a hold: whoever waited would have looked sooner.
+        """
+        tried = self.total("failed_tries")
+        if not tried or self.total("contended") or self.total("spin_s") > self.total("wait_s") / 2:
+            return False
+        count = sum(hold.count for hold in self.holds.values())
+        usual_s = self.recorded_hold_s / count if count else 0.0
+        return self.total("wait_s") / tried > usual_s / 2
+
+    @property
     def blamed_s(self) -> float:
         """Waiting, of all threads together, that code holding the lock is to blame for."""
         return self.total("wait_s") * self.blamed_share

@@ -42,6 +42,8 @@ def of_lock(case: LockCase) -> Finding | None:
     """Return the finding if it is true of a lock."""
     if case.total("wait_s") < LEAST_WAIT_S or case.blamed_wait_share < LEAST_WAIT_SHARE:
         return None
+    if case.only_retried:
+        return None
     severity = min(case.blamed_wait_share, case.idle_share, LARGEST_SEVERITY)
     severity *= 1.0 - stretched_share(case)
     return Finding(

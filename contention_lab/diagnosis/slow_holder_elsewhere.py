@@ -88,6 +88,8 @@ def of_lock(case: LockCase) -> Finding | None:
     """Return the finding if it is true of a lock."""
     if case.total("wait_s") < LEAST_WAIT_S or case.blamed_wait_share < LEAST_WAIT_SHARE:
         return None
+    if case.only_retried:
+        return None
     path = slow_path(case)
     if path is None or not is_elsewhere(path):
         return None

@@ -349,3 +349,51 @@ def test_sleeping_in_a_database_library_is_waiting_for_its_lock() -> None:
 )
 def test_without_evidence_of_a_lock_outside_none_is_claimed(changes: dict[str, Any]) -> None:
     assert outside(**changes).verdict == "healthy"
+
+
+# tries that are no waiting
+
+
+def skips(*, pause_ms: int, hold_ms: int = 12) -> Diagnosis:
+    """Threads that leave a job to whoever has the lock, and look again after a pause."""
+    builder = TraceBuilder(meta=CORES, duration_ns=2000 * MS)
+    site = builder.add_frame("clean", "/src/job.py", 9)
+    lock = builder.add_lock("threading.Lock", name="cleaning", site=site)
+    stack = builder.add_stack(site)
+    owner, *others = [builder.add_thread(f"thread {k}") for k in range(4)]
+    tried = 0
+    for turn in range(60):
+        start = turn * 32 * MS
+        builder.add_hold(lock, owner, start, start + hold_ms * MS, site=site, stack=stack)
+        for thread in others:
+            tried += hold_ms // pause_ms + 1
+            builder.add_wait(
+                lock,
+                thread,
+                start,
+                start + max(hold_ms, pause_ms) * MS,
+                stack=stack,
+                holder=owner,
+                holder_site=site,
+                outcome=Outcome.FAILED_TRY,
+                flags=int(WaitFlag.SERIES),
+                park_ns=max(hold_ms, pause_ms) * MS,
+            )
+    builder.add_counter(lock, owner, acquires=60, hold_ns=60 * hold_ms * MS)
+    builder.add_counter(
+        lock, others[0], failed_tries=tried, wait_ns=180 * max(hold_ms, pause_ms) * MS
+    )
+    builder.set_status(process_cpu_ns=50 * MS)
+    return diagnose(parse(builder.bytes()))
+
+
+def test_leaving_a_job_to_others_is_not_waiting_for_them() -> None:
+    kinds = {finding.kind for finding in skips(pause_ms=20).findings}
+
+    assert not kinds & {"serialised-by-lock", "held-across-io", "slow-holder-elsewhere"}
+
+
+def test_trying_many_times_within_a_hold_is_waiting_for_it() -> None:
+    kinds = {finding.kind for finding in skips(pause_ms=1).findings}
+
+    assert "serialised-by-lock" in kinds

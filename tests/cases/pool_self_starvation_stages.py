@@ -31,6 +31,7 @@ class Build:
 
 def main():
     build = Build(2 * LIBRARIES if FIX else LIBRARIES)
+    list(build.executor.map(time.sleep, [0.01] * 2 * LIBRARIES))  # all workers have started
     begun = time.perf_counter()
     gate = threading.Event()
     jobs = [build.executor.submit(lambda n=n: gate.wait() and build.link(n)) for n in "abcd"]

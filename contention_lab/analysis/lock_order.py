@@ -9,6 +9,9 @@ each was held while the next one was taken,
 - with nothing else held in common by two of these steps: a lock that is taken around both orders
   lets only one of them happen at a time.
 
+A lock that one thread acquires and another releases is a signal, and left out: who "holds" it has
+no say in when it is free.
+
 It looks at single locks, not at the places where they are made: objects locked in the order of
 their numbers, or a tree locked from the root, make no ring however many are locked.
 """
@@ -25,6 +28,8 @@ from contention_lab.trace import OrderFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from contention_lab.trace import Frame, Records, Trace
 
@@ -90,8 +95,9 @@ def inversions(trace: Trace) -> tuple[Inversion, ...]:
     Of rings through the same places one is returned.
     """
     found: dict[frozenset[tuple[Frame | None, ...]], Inversion] = {}
-    for knot in _knots(trace.orders):
-        ways = _ways(trace, knot)
+    orders = _of_mutexes(trace.orders)
+    for knot in _knots(orders):
+        ways = _ways(trace, knot, orders)
         for ring in _rings(ways):
             places = frozenset(_place(trace, ways[edge][0]) for edge in ring)
             if places in found:
@@ -105,6 +111,18 @@ def inversions(trace: Trace) -> tuple[Inversion, ...]:
 def _place(trace: Trace, step: Step) -> tuple[Frame | None, ...]:
     """Return by what a step is the same as another one: the places its locks were made at."""
     return tuple(trace.lock(lock).site for lock in (step.held, step.taken))
+
+
+def signals(orders: Records) -> npt.NDArray[np.uint32]:
+    """Return the locks that were released by a thread that had not acquired them."""
+    found: npt.NDArray[np.uint32] = orders["lock"][orders["flags"] & int(OrderFlag.SIGNAL) != 0]
+    return found
+
+
+def _of_mutexes(orders: Records) -> Records:
+    """Return the records that are about no signal."""
+    left_out = [0, *signals(orders).tolist()]
+    return orders[~np.isin(orders["held"], left_out) & ~np.isin(orders["lock"], left_out)]
 
 
 def _knots(orders: Records) -> Iterator[Records]:
@@ -123,10 +141,10 @@ def _knots(orders: Records) -> Iterator[Records]:
         yield orders[inside & (knot[held] == number)]
 
 
-def _ways(trace: Trace, orders: Records) -> dict[tuple[int, int], list[Step]]:
+def _ways(trace: Trace, orders: Records, whole: Records) -> dict[tuple[int, int], list[Step]]:
     """Return, for each lock taken under another, the different ways in which that was done."""
     held: dict[tuple[int, int], set[int]] = defaultdict(set)
-    columns = (trace.orders[name].tolist() for name in ("thread", "group", "held"))
+    columns = (whole[name].tolist() for name in ("thread", "group", "held"))
     wanted = set(zip(orders["thread"].tolist(), orders["group"].tolist(), strict=True))
     for thread, group, lock in zip(*columns, strict=True):
         if (thread, group) in wanted:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from contention_lab.analysis.intervals import coordination_waits, hold_spans, lock_waits
+from contention_lab.analysis.lock_order import signals
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.trace import HoldFlag, Outcome
 
@@ -138,7 +139,7 @@ class _WaitFor:
         self._waits = _ByOwner(trace.waits["thread"][index], start, end, index)
         holds = hold_spans(trace)
         holds = holds.where(np.isin(holds.lock, trace.waits["lock"][index]))
-        self._shared = _shared(trace, holds)
+        self._shared = _shared(trace, holds) | {*signals(trace.orders).tolist()}
         holds = holds.where(_covers(holds, moments) & ~np.isin(holds.lock, [*self._shared]))
         self._holds = _ByOwner(holds.lock, holds.start_ns, holds.end_ns, holds.index)
         names = Counter(thread.name for thread in trace.threads.values())

@@ -5,8 +5,8 @@
  * Where nothing is held, that costs the look at a counter.
  *
  * A lock that one thread acquires and another releases is a signal and not a mutex: nobody "holds" it.
- * It is recognised at the first such release, and from then on left out. The thread that had it in its list
- * takes it out before it looks at the list again.
+ * It is recognised at the first such release, and from then on left out; one ORDER record says so, of what
+ * was written before. The thread that had it in its list takes it out before it looks at the list again.
  */
 #ifndef CL_HELD_H
 #define CL_HELD_H
@@ -94,11 +94,15 @@ cl_held_pop(cl_thread *thread, uint32_t lock_id)
     cl_held_remove(thread, lock_id);
 }
 
-/* The lock has been released by a thread that had not acquired it. */
+/* The lock has been released by `thread`, which had not acquired it. */
 static void
-cl_held_hand_off(cl_lock *lock)
+cl_held_hand_off(cl_thread *thread, cl_lock *lock)
 {
-    atomic_store_explicit(&lock->handed_off, 1, memory_order_relaxed);
+    if (atomic_exchange_explicit(&lock->handed_off, 1, memory_order_relaxed) == 0) {
+        cl_order_record order = {
+            .time_ns = cl_now(), .thread = thread->id, .lock = lock->id, .flags = CL_ORDER_SIGNAL};
+        cl_thread_record(thread, CL_ORDER, &order, sizeof order);
+    }
     atomic_store_explicit(&cl_handed[lock->id % CL_HANDED], lock->id, memory_order_relaxed);
     /* release: whoever sees the new count sees the entry */
     atomic_fetch_add_explicit(&cl_handed_count, 1, memory_order_release);

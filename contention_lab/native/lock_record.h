@@ -348,7 +348,7 @@ cl_lock_release(cl_lock *lock)
         cl_held_pop(thread, lock->id);
     }
     else {
-        cl_held_hand_off(lock);
+        cl_held_hand_off(thread, lock);
         hold.flags |= CL_HOLD_HANDED_OFF;
         hold.cpu_ns = 0;
         hold.preemptions = 0;

@@ -120,6 +120,9 @@ cl_permits_remove(cl_permits *self, cl_thread *thread, uint32_t party, uint64_t 
     }
     if (permit.task != NULL && !self->may_be_signal) {
         cl_task_held_remove((cl_task_held *)permit.task, cl_permits_source(self)->id);
+        if (permit.party != party && thread != NULL) {
+            cl_held_hand_off(thread, cl_permits_source(self));
+        }
     }
     cl_permit_end(&permit, cl_permits_source(self), thread, end_ns, party, waiting, permit.party != party);
     Py_XDECREF(permit.task);

@@ -22,6 +22,9 @@ typedef struct {
 static void
 cl_task_held_add(cl_task_held *task, cl_thread *thread, const cl_lock *lock, uint32_t party, uint32_t site)
 {
+    if (atomic_load_explicit(&lock->handed_off, memory_order_relaxed)) {
+        return;
+    }
     if (task->held_epoch != thread->epoch) {
         task->held_epoch = thread->epoch;
         task->held_count = 0;

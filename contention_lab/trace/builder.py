@@ -283,6 +283,11 @@ class TraceBuilder:
             record = time_ns, thread, self._order_groups, lock, stack, other, site, flags, 0
             self._orders.append(np.array([record], dtype=ORDER))
 
+    def add_signal(self, lock: int) -> None:
+        """Add that a lock was released by a thread that had not acquired it."""
+        record = 0, 0, 0, lock, 0, 0, 0, int(OrderFlag.SIGNAL), 0
+        self._orders.append(np.array([record], dtype=ORDER))
+
     def add_state(
         self,
         time_ns: int,

@@ -115,6 +115,7 @@ class OrderFlag(IntEnum):
     """Bits of ORDER.flags."""
 
     TIMEOUT_GIVEN = 1
+    SIGNAL = 2  # released by a thread that had not acquired it: nobody "holds" it
 
 
 class State(IntEnum):

@@ -111,7 +111,10 @@ def test_a_lock_that_others_release_is_held_by_nobody(tmp_path: Path) -> None:
             pass
         signal.release()
 
-    assert edges(recorded(tmp_path, program)) == set()
+    trace = recorded(tmp_path, program)
+    assert edges(trace) == set()
+    flagged = trace.orders[trace.orders["flags"] & int(OrderFlag.SIGNAL) != 0]
+    assert [trace.lock(lock).name for lock in flagged["lock"].tolist()] == ["signal"]
 
 
 def test_recursion_and_waiting_for_a_condition_are_not_orders(tmp_path: Path) -> None:

@@ -78,6 +78,16 @@ def test_without_the_outer_lock_once_it_is_a_risk() -> None:
     assert len(found(builder)) == 1
 
 
+def test_a_lock_that_others_release_is_a_signal_and_makes_no_ring() -> None:
+    builder = program()
+    builder.add_order(1, 2, {1: 0})
+    builder.add_order(2, 1, {2: 0})
+    builder.add_signal(2)
+    trace = parse(builder.bytes())
+    assert not trace.problems
+    assert inversions(trace) == ()
+
+
 def test_different_outer_locks_protect_nothing() -> None:
     builder = program()
     builder.add_order(1, 2, {3: 0, 1: 0})

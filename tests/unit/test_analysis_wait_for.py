@@ -113,6 +113,12 @@ def test_a_lock_that_others_release_is_a_signal() -> None:
     assert found(builder) == ()
 
 
+def test_a_lock_known_to_be_a_signal_needs_no_hold_to_say_so() -> None:
+    builder = ring((Outcome.TIMED_OUT, Outcome.TIMED_OUT))
+    builder.add_signal(1)
+    assert found(builder) == ()
+
+
 def test_where_several_can_hold_at_once_another_permit_may_come_back() -> None:
     builder = ring((Outcome.TIMED_OUT, Outcome.TIMED_OUT))
     other = builder.add_thread()

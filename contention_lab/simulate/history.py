@@ -32,7 +32,7 @@ MOST_GRAINS: Final = 8
 MOST_COUNTED: Final = 2_000_000
 """Holds of a thread, at most, that are put back after having only been counted."""
 
-_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE = range(6)
+_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _EDGE = range(7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class History:
         For each step, int64: the record in `trace.holds` that it belongs to, -1 for none.
     cuts
         Places between steps at which no lock is held, int64, ascending; 0 and the end included.
+    spent_ns
+        Time of all steps before each cut, in ns.
     use
         What its own time consisted of.
     """
@@ -57,6 +59,7 @@ class History:
     ops: NDArray[np.void]
     holds: NDArray[np.int64]
     cuts: NDArray[np.int64]
+    spent_ns: NDArray[np.float64]
     use: TimeUse
 
 
@@ -116,7 +119,7 @@ def history(trace: Trace, thread: int) -> History:
         ]
     ).clip(began, ended)
     kinds = np.repeat(
-        [_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _BACK],
+        [_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _EDGE],
         [
             *[len(held.end)] * 2,
             *[len(out_start)] * 2,
@@ -127,12 +130,15 @@ def history(trace: Trace, thread: int) -> History:
     rest = len(times) - 2 * len(held.end)
     locks = np.concatenate([held.lock, held.lock, np.zeros(rest, np.int64)])
     index = np.concatenate([held.record, held.record, np.full(rest, -1, np.int64)])
-    # At one time: releases first, the inner one before the outer, then acquires, the outer first.
+    # At one time: releases first, the inner one before the outer; then holds of no length, each by
+    # itself; then acquires, the outer one first.
     nothing, count = np.zeros(rest, np.int64), np.arange(len(held.end))
-    inner = np.concatenate([-held.start, -held.end, nothing])
+    brief = np.concatenate([held.start == held.end, held.start == held.end, nothing > 0])
+    turn = np.where(brief, 1, np.where(kinds == _RELEASE, 0, kinds + 1))
+    inner = np.where(brief, 0, np.concatenate([-held.start, -held.end, nothing]))
     again = np.concatenate([-count, count, nothing])
-    kinds[-2:] = _AWAKE + 1
-    order = np.lexsort((again, inner, kinds, times))
+    again = np.where(brief, 2 * np.abs(again) + (kinds == _RELEASE), again)
+    order = np.lexsort((again, inner, turn, times))
     return _steps(trace, thread, times[order], kinds[order], locks[order], index[order])
 
 
@@ -143,7 +149,7 @@ def _recorded(trace: Trace, thread: int) -> Held:
     exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
     chosen = (spans.thread == thread) & whole & ~np.isin(spans.lock, exclusive)
     mine = spans.where(chosen)
-    return Held(mine.start_ns, np.maximum(mine.end_ns, mine.start_ns + 1), mine.lock, mine.index)
+    return Held(mine.start_ns, mine.end_ns, mine.lock, mine.index)
 
 
 def _lock_waits(trace: Trace, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -263,7 +269,8 @@ def _steps(
     held_after = np.where(is_event, depth[0][moment], held[moment])[keep]
     ops, owner = ops[keep], np.where(is_event, index[moment], -1)[keep]
     cuts = np.unique(np.concatenate([[0], np.flatnonzero(held_after == 0) + 1, [len(ops)]]))
-    return History(thread, ops, owner, cuts.astype(np.int64), use)
+    spent = np.concatenate([[0.0], np.cumsum(ops["ns"])])[cuts]
+    return History(thread, ops, owner, cuts.astype(np.int64), spent, use)
 
 
 def _shares(

@@ -7,7 +7,7 @@ any order, or at all: programs that deadlock can be simulated too.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from contention_lab.simulate.machine import Machine
 
-MANY_EVENTS = 2**62
+MANY_EVENTS: Final = 2**62
+NO_OPS: Final = np.zeros(0, OPS)
 
 
 class Step(NamedTuple):
@@ -150,9 +151,24 @@ class Program:
             Steps, or OPS records.
         """
         ops = steps if isinstance(steps, np.ndarray) else np.array([*steps], dtype=OPS)
+        start = self.add_ops(ops)
+        return self.add_range(start, start + len(ops))
+
+    def add_ops(self, ops: NDArray[np.void]) -> int:
+        """Add steps that are in no piece of work yet; return the place of the first.
+
+        Parameters
+        ----------
+        ops
+            OPS records; they are not copied if they are all there is.
+        """
         self._ops.append(ops)
-        self._items.append((self._op_count, self._op_count + len(ops)))
         self._op_count += len(ops)
+        return self._op_count - len(ops)
+
+    def add_range(self, start: int, stop: int) -> int:
+        """Add the steps from `start` to `stop`, exclusive, as a piece of work; return its index."""
+        self._items.append((start, stop))
         return len(self._items) - 1
 
     def add_queue(self, items: Sequence[Iterable[Step]], endless: bool = False) -> int:
@@ -235,7 +251,7 @@ class Program:
         )
         return Tables(
             machine=facts,
-            ops=np.concatenate(self._ops) if self._ops else np.zeros(0, OPS),
+            ops=self._ops[0] if len(self._ops) == 1 else np.concatenate([*self._ops, NO_OPS]),
             items=np.array(self._items, dtype=ITEMS),
             queues=np.array(self._queues, dtype=QUEUES),
             locks=locks,

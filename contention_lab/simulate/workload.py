@@ -9,6 +9,7 @@ whose threads each do something of their own can only be simulated as recorded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from contention_lab.analysis import thread_time, working
 from contention_lab.simulate.history import History, history
 from contention_lab.simulate.packing import Op
 from contention_lab.simulate.policies import POLICIES
-from contention_lab.simulate.program import Program
+from contention_lab.simulate.program import NO_OPS, Program
 from contention_lab.simulate.time_use import has_gil
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class Workload:
         The steps of each thread that worked, by thread.
     locks
         The locks they used, in the order of their ids.
+    steps
+        OPS records of all of them, one after the other; targets are places in `locks`.
+    starts
+        Where in `steps` each history begins, and the end.
     gil
         The recorded interpreter had a GIL.
     notes
@@ -51,6 +56,8 @@ class Workload:
 
     histories: tuple[History, ...]
     locks: tuple[Lock, ...]
+    steps: NDArray[np.void]
+    starts: tuple[int, ...]
     gil: bool
     notes: tuple[str, ...]
 
@@ -84,46 +91,46 @@ class Workload:
             The policy of the GIL; None: Python code runs in parallel.
         """
         program = Program()
-        places = {lock.id: program.add_lock(policy_of(lock)) for lock in self.locks}
+        for lock in self.locks:
+            program.add_lock(policy_of(lock))
         if gil is not None:
             program.add_gil(gil)
-        table = np.zeros(max(places, default=0) + 1, np.int32)
-        table[[*places.keys()]] = [*places.values()]
+        program.add_ops(self.steps)
         if threads is None:
-            for one in self.histories:
-                item = program.add_item(_placed(one.ops, table))
+            for start, stop in pairwise(self.starts):
+                item = program.add_range(start, stop)
                 program.add_thread(program.add_queue_of(item, item + 1))
             return program
-        items = [
-            program.add_item(_placed(one.ops[start:stop], table))
-            for one, start, stop in self.pieces(threads * PIECES_PER_THREAD)
-        ]
-        queue = program.add_queue_of(items[0], items[-1] + 1) if items else program.add_queue([])
+        pieces = [*self.pieces(threads * PIECES_PER_THREAD)]
+        for which, start, stop in pieces:
+            program.add_range(self.starts[which] + start, self.starts[which] + stop)
+        queue = program.add_queue_of(0, len(pieces))
         for _ in range(threads):
             program.add_thread(queue)
         return program
 
-    def pieces(self, wanted: int) -> Iterator[tuple[History, int, int]]:
-        """Yield about `wanted` pieces of work (history, first step, end), as time went by.
+    def pieces(self, wanted: int) -> Iterator[tuple[int, int, int]]:
+        """Yield about `wanted` pieces of work (which history, first step, end), as time went by.
 
         Parameters
         ----------
         wanted
             How many; there are at least one for each history, and no more than its cuts allow.
         """
-        total = sum(float(one.ops["ns"].sum()) for one in self.histories) or 1.0
+        total = sum(float(one.spent_ns[-1]) for one in self.histories) or 1.0
         found = []
-        for one in self.histories:
-            spent = np.concatenate([[0.0], np.cumsum(one.ops["ns"])])
-            count = max(1, round(wanted * spent[-1] / total))
-            targets = np.linspace(0.0, spent[-1], count + 1)[1:-1]
-            inner = one.cuts[np.searchsorted(spent[one.cuts], targets).clip(0, len(one.cuts) - 1)]
+        for which, one in enumerate(self.histories):
+            whole = float(one.spent_ns[-1])
+            count = max(1, round(wanted * whole / total))
+            targets = np.linspace(0.0, whole, count + 1)[1:-1]
+            inner = one.cuts[np.searchsorted(one.spent_ns, targets).clip(0, len(one.cuts) - 1)]
             edges = np.unique(np.concatenate([[0], inner, [len(one.ops)]]))
-            for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-                found.append((spent[start] / max(spent[-1], 1.0), one, start, stop))
-        found.sort(key=lambda piece: piece[0])
-        for _, one, start, stop in found:
-            yield one, start, stop
+            at = np.interp(edges, one.cuts, one.spent_ns) / max(whole, 1.0)
+            for place, (start, stop) in enumerate(pairwise(edges.tolist())):
+                found.append((float(at[place]), which, start, stop))
+        found.sort()
+        for _, which, start, stop in found:
+            yield which, start, stop
 
 
 def workload(trace: Trace) -> Workload:
@@ -149,7 +156,35 @@ def workload(trace: Trace) -> Workload:
         notes.append("nobody sampled what threads did: time off the core counts as waiting for one")
     if has_gil(trace) and not len(trace.gil) and not len(trace.gil_totals):
         notes.append("nobody sampled the GIL: all code counts as Python code")
-    return Workload(histories, tuple(trace.lock(id_) for id_ in used), has_gil(trace), tuple(notes))
+    locks = tuple(trace.lock(id_) for id_ in used)
+    return workload_of(histories, locks, gil=has_gil(trace), notes=tuple(notes))
+
+
+def workload_of(
+    histories: tuple[History, ...],
+    locks: tuple[Lock, ...],
+    *,
+    gil: bool,
+    notes: tuple[str, ...] = (),
+) -> Workload:
+    """Return a workload of given steps, recorded or changed as a remedy would change them.
+
+    Parameters
+    ----------
+    histories
+        The steps of each thread; their targets are ids of locks.
+    locks
+        All locks these use.
+    gil, notes
+        As in `Workload`.
+    """
+    table = np.zeros(max((lock.id for lock in locks), default=0) + 1, np.int32)
+    table[[lock.id for lock in locks]] = np.arange(len(locks))
+    steps = np.concatenate([*(one.ops for one in histories), NO_OPS])
+    uses_lock = (steps["code"] == Op.ACQUIRE) | (steps["code"] == Op.RELEASE)
+    steps["target"] = np.where(uses_lock, table[steps["target"]], 0)
+    starts = np.cumsum([0, *(len(one.ops) for one in histories)]).tolist()
+    return Workload(histories, locks, steps, tuple(starts), gil, notes)
 
 
 def recorded_policy(lock: Lock, calibration: Calibration) -> LockPolicy:
@@ -176,14 +211,6 @@ KIND_OF_TYPE: Final = {
     "RLock": "parking",
 }
 """Policies by a lock's type; those not named here are parking mutexes."""
-
-
-def _placed(ops: NDArray[np.void], table: NDArray[np.int32]) -> NDArray[np.void]:
-    """Return steps whose targets are the program's locks instead of the trace's."""
-    placed: NDArray[np.void] = ops.copy()
-    locks = np.isin(placed["code"], (Op.ACQUIRE, Op.RELEASE))
-    placed["target"][locks] = table[placed["target"][locks]]
-    return placed
 
 
 def _targets(one: History) -> NDArray[np.int32]:

@@ -109,6 +109,19 @@ def test_locks_within_locks_stay_there_in_order(made: Any) -> None:
     ]
 
 
+def test_holds_too_short_for_the_clock_follow_each_other(made: Any) -> None:
+    builder = TraceBuilder(meta=NO_GIL, duration_ns=100)
+    lock, thread = builder.add_lock(), builder.add_thread(end_ns=100)
+    for start, end in ((5, 10), (10, 10), (10, 10), (10, 30), (30, 30)):
+        builder.add_hold(lock, thread, start, end)
+    trace = made(builder)
+
+    found = [what for what, _ in steps(trace, thread) if what != "COMPUTE"]
+
+    assert found == ["ACQUIRE", "RELEASE"] * 5
+    assert replayed(workload(trace)).elapsed_ns == 100.0
+
+
 def test_waiting_for_an_event_is_time_off_the_core(made: Any) -> None:
     builder = TraceBuilder(meta=NO_GIL, duration_ns=1000)
     event, thread = builder.add_lock("threading.Event"), builder.add_thread(end_ns=1000)
@@ -240,8 +253,8 @@ def test_the_work_is_the_same_whoever_does_it(made: Any, threads: int) -> None:
 def test_work_is_cut_only_where_no_lock_is_held(made: Any) -> None:
     work = workload(made(contended(4)))
 
-    for one, start, stop in work.pieces(64):
-        ops = one.ops[start:stop]
+    for which, start, stop in work.pieces(64):
+        ops = work.histories[which].ops[start:stop]
         assert np.count_nonzero(ops["code"] == Op.ACQUIRE) == np.count_nonzero(
             ops["code"] == Op.RELEASE
         )

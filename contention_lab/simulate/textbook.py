@@ -63,7 +63,11 @@ class ClosedSystem:
     def program(self, threads: int) -> Program:
         """Return what `threads` threads do."""
         program = Program()
-        first = program.add_lock(self.policy.lock(self.costs), self.policy.locks(self.sharing))
+        lock = self.policy.lock(self.costs)
+        if self.policy.is_gil:
+            first = program.add_gil(lock)
+        else:
+            first = program.add_lock(lock, self.policy.locks(self.sharing))
         for thread in range(threads):
             pieces = [self._piece(first, thread, reads) for reads in self._mix()]
             program.add_thread(program.add_queue(pieces, endless=True))

@@ -190,6 +190,14 @@ def test_python_code_of_all_threads_takes_turns_under_the_gil() -> None:
     assert float(with_gil.threads["gil_ns"].sum()) > 0
 
 
+def test_python_code_after_native_code_is_a_closed_system_with_one_lock() -> None:
+    found = system("gil", Machine.ideal(16)).with_costs(NO_COSTS).simulated(16)
+
+    assert found.throughput_per_s == pytest.approx(5e6, rel=0.01)
+    assert found.utilisation(0) == pytest.approx(1.0, abs=0.01)
+    assert found.response_ns == pytest.approx(16 * 200.0 - 1000.0, rel=0.02)
+
+
 def test_native_code_overlaps_with_python_code() -> None:
     machine = Machine.ideal(8)
 

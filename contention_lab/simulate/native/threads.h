@@ -33,6 +33,9 @@ with_gil(state *s, sim_thread *thread)
     if (thread->has_gil) {
         return !(s->gil->drop && let_go(s, thread, s->gil));
     }
+    if (thread->asked_at < 0) {
+        thread->asked_at = s->now;
+    }
     double cost = acquire(s, thread, s->gil, 0);
     if (cost > 0) {
         begin(s, thread, TAKE, cost);

@@ -12,12 +12,21 @@ from typing import Final
 
 from contention_lab.simulate.lock_policy import LockCosts
 from contention_lab.simulate.policies.parking import lock
-from contention_lab.simulate.policies.policy import Policy
+from contention_lab.simulate.policies.policy import Policy, Use
+from contention_lab.simulate.program import Step, compute
+
+
+def section(_use: Use, body: Step) -> list[Step]:
+    """Run the work as Python code; what comes before and after it is native code."""
+    return [compute(body.ns, body.spread / 1000.0, gil=True)]
+
 
 POLICY: Final = Policy(
     kind="gil",
     about="the GIL: a parking mutex whose waiters force a hand-over after an interval",
     lock=lock,
     defaults=LockCosts(acquire_ns=50.0, release_ns=30.0, handoff_ns=((1.0, 100.0),)),
+    section=section,
+    is_gil=True,
     priced_as="parking",
 )

@@ -101,6 +101,8 @@ class Policy:
         Share of critical sections that only one thread can be in.
     has_server
         The work is done by a thread of the policy's own.
+    is_gil
+        Its lock is the one that steps with `gil` need.
     tells_readers
         Reading sections are marked as such.
     priced_as
@@ -116,6 +118,7 @@ class Policy:
     shares: Callable[[Sharing, int], Sequence[float]] = whole_share
     exclusive_share: Callable[[Sharing], float] = all_exclusive
     has_server: bool = False
+    is_gil: bool = False
     tells_readers: bool = False
     priced_as: str = ""
 

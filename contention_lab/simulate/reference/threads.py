@@ -178,6 +178,8 @@ def with_gil(state: State, thread: Thread) -> bool:
     assert gil is not None
     if thread.has_gil:
         return not (gil.drop and let_go(state, thread, gil))
+    if thread.asked_at < 0.0:
+        thread.asked_at = state.now
     cost = acquire(state, thread, gil, False)
     if cost > 0.0:
         begin(state, thread, TAKE, cost)

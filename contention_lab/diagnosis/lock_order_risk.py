@@ -85,8 +85,10 @@ def summary(file: CaseFile, inversion: Inversion) -> str:
     if len(told) < len(inversion.steps):
         steps += ", and the other way round"
     until = " until a timeout" if any(step.has_timeout for step in inversion.steps) else " for ever"
+    tasks = all(file.trace.thread(step.thread).is_task for step in inversion.steps)
+    who = "tasks" if tasks else "threads"
     return (
-        f"{steps}. It has not happened here, but threads that do so at the same time wait for each "
+        f"{steps}. It has not happened here, but {who} that do so at the same time wait for each "
         f"other{until}; take the locks in one order everywhere."
     )
 

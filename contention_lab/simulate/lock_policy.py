@@ -133,6 +133,9 @@ class LockPolicy:
     wakes_at_once
         How many woken waiters may be on their way to a lock without an order: 1 where a release
         wakes somebody only if nobody is coming yet (a futex with a "contended" mark).
+    gil_first
+        Where there is a GIL, a waiter that sees the lock free takes the GIL before it tries, so
+        that nobody owns the lock while waiting for the GIL (as `SpinLock` does).
     """
 
     order: Order
@@ -142,6 +145,7 @@ class LockPolicy:
     adaptive: bool = False
     backoff_ns: tuple[float, float] = (0.0, 0.0)
     wakes_at_once: int = 1
+    gil_first: bool = False
 
     def __post_init__(self) -> None:
         self.costs.check()
@@ -168,7 +172,7 @@ def packed_locks(
         costs = policy.costs
         row["order"], row["spin_end"] = policy.order, policy.spin_end
         row["adaptive"], row["spin_ns"] = policy.adaptive, policy.spin_ns
-        row["wakes_at_once"] = policy.wakes_at_once
+        row["wakes_at_once"], row["gil_first"] = policy.wakes_at_once, policy.gil_first
         row["backoff_min_ns"], row["backoff_max_ns"] = policy.backoff_ns
         for name in (
             "acquire_ns",

@@ -8,7 +8,7 @@ whose threads each do something of their own can only be simulated as recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -197,8 +197,9 @@ def recorded_policy(lock: Lock, calibration: Calibration) -> LockPolicy:
     calibration
         Costs of the host.
     """
-    policy = POLICIES[KIND_OF_TYPE.get(lock.type.rpartition(".")[2], "parking")]
-    return policy.lock(calibration.costs_of(policy))
+    kind = KIND_OF_TYPE.get(lock.type.rpartition(".")[2], "parking")
+    policy = POLICIES[kind].lock(calibration.costs_of(POLICIES[kind]))
+    return replace(policy, gil_first=True) if lock.type in GIL_FIRST else policy
 
 
 KIND_OF_TYPE: Final = {
@@ -211,6 +212,8 @@ KIND_OF_TYPE: Final = {
     "RLock": "parking",
 }
 """Policies by a lock's type; those not named here are parking mutexes."""
+GIL_FIRST: Final = frozenset({"SpinLock"})
+"""Types whose waiters take the GIL before they try."""
 
 
 def _targets(one: History) -> NDArray[np.int32]:

@@ -76,10 +76,10 @@ PIECES = st.lists(st.one_of(st.lists(STEPS, max_size=2), LOCKED, READ), min_size
 
 COSTS = LockCosts(handoff_ns=((1.0, 80.0), (4.0, 300.0)), spin_ns=700.0, wake_extra_ns=50.0)
 LOCKS = [
-    LockPolicy(Order.COMPETITIVE, COSTS, spin_ns=math.inf),
+    LockPolicy(Order.COMPETITIVE, COSTS, spin_ns=math.inf, gil_first=True),
     LockPolicy(Order.FIFO, COSTS, spin_ns=2_000.0, spin_end=SpinEnd.YIELD),
     LockPolicy(Order.COMPETITIVE, COSTS, spin_ns=700.0, adaptive=True),
-    LockPolicy(Order.FIFO, COSTS),
+    LockPolicy(Order.COMPETITIVE, COSTS, backoff_ns=(40.0, 900.0), gil_first=True),
     LockPolicy(Order.PHASE_FAIR, COSTS, spin_ns=500.0),
 ]
 
@@ -146,6 +146,7 @@ def test_a_program_that_takes_no_time_ends_at_the_limit() -> None:
         ("queues", "last", 99, "queue is out of range"),
         ("locks", "costs", -1, "costs are out of range"),
         ("locks", "order", 9, "order is unknown"),
+        ("locks", "gil_first", 1, "tried after the GIL"),
         ("machine", "cores", 0, "cores is out of range"),
         ("machine", "gil", 9, "GIL is no lock"),
     ],

@@ -232,6 +232,24 @@ def test_a_lock_holder_that_waits_for_the_gil_makes_others_wait_for_the_lock() -
     assert float(found.threads["wait_ns"][waiter]) == pytest.approx(5e6, rel=0.01)
 
 
+@pytest.mark.parametrize("gil_first", [False, True])
+def test_a_lock_tried_after_the_gil_is_not_held_while_waiting_for_it(gil_first: bool) -> None:
+    one = Program()
+    one.add_gil(POLICIES["gil"].lock(NO_COSTS))
+    spin = LockPolicy(Order.COMPETITIVE, NO_COSTS, spin_ns=math.inf, gil_first=gil_first)
+    lock = one.add_lock(spin)
+    python = compute(4e6, gil=True)
+    one.add_thread(one.add_queue([[acquire(lock), compute(2_000.0), release(lock), python]]))
+    one.add_thread(
+        one.add_queue([[compute(500.0), acquire(lock), compute(1_000.0, gil=True), release(lock)]])
+    )
+
+    found = simulate(one.tables(Machine.ideal(4)))
+
+    held_ns = float(found.locks["busy_ns"][lock])
+    assert held_ns == pytest.approx(3_000.0 if gil_first else 4e6 + 3_000.0, rel=0.01)
+
+
 def test_a_thread_that_sleeps_leaves_its_core_to_others() -> None:
     one = Program()
     for _ in range(4):

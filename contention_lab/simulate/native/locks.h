@@ -248,12 +248,35 @@ release(state *s, sim_thread *thread, sim_lock *lock, int reading)
     return policy->release_ns + admit(s, lock, !reading);
 }
 
-/* Spends what taking the lock costs; true if it costs nothing and the thread goes on at once. */
+/* Whether a waiter has to take the GIL first; if so, it does its last step again. */
 static inline int
-got(state *s, sim_thread *thread, double cost_ns)
+gil_comes_first(state *s, sim_thread *thread, sim_lock *lock)
 {
-    if (cost_ns > 0) {
-        begin(s, thread, TAKE, cost_ns);
+    if (!lock->policy->gil_first || s->gil == NULL || thread->has_gil) {
+        return 0;
+    }
+    double waited = s->now - thread->waiting_since;
+    lock->stats->wait_ns += waited;
+    lock->stats->contended -= lock->stats->contended > 0;
+    thread->stats->wait_ns += waited;
+    thread->lock = NULL;
+    thread->pc--;
+    return 1;
+}
+
+#define AS_USUAL (-1.0)
+
+/* Takes a free lock after a wait, for `cost_ns` or AS_USUAL; true if the thread goes on at once. */
+static inline int
+seize(state *s, sim_thread *thread, sim_lock *lock, double cost_ns)
+{
+    if (gil_comes_first(s, thread, lock)) {
+        return 1;
+    }
+    double usual_ns = take(s, lock, thread, 0);
+    double cost = cost_ns < 0 ? usual_ns : cost_ns;
+    if (cost > 0) {
+        begin(s, thread, TAKE, cost);
         return 0;
     }
     thread->phase = NEXT;
@@ -278,7 +301,9 @@ claim(state *s, sim_lock *lock)
     spinners_remove(lock, thread);
     thread->phase = NEXT;
     thread->remaining = 0;
-    take(s, lock, thread, 0); /* the hand-off's time, already spent, was all it cost */
+    if (!gil_comes_first(s, thread, lock)) {
+        take(s, lock, thread, 0); /* the hand-off's time, already spent, was all it cost */
+    }
     return thread;
 }
 
@@ -290,7 +315,7 @@ spin_over(state *s, sim_thread *thread)
     sim_lock *lock = thread->lock;
     spinners_remove(lock, thread);
     if (lock->policy->order == ORDER_COMPETITIVE && is_free(lock)) {
-        return got(s, thread, take(s, lock, thread, 0));
+        return seize(s, thread, lock, AS_USUAL);
     }
     if (lock->policy->spin_end == SPIN_END_PARK) {
         begin(s, thread, PARKING, lock->policy->park_ns);
@@ -319,8 +344,7 @@ poll(state *s, sim_thread *thread)
     double cost = handoff_ns(lock);
     lock->polling--;
     if (is_free(lock)) {
-        take(s, lock, thread, 0);
-        return got(s, thread, cost);
+        return seize(s, thread, lock, cost);
     }
     thread->backoff *= 2;
     if (thread->backoff > lock->policy->backoff_max_ns) {
@@ -340,7 +364,7 @@ park(state *s, sim_thread *thread)
     }
     if (lock->policy->order == ORDER_COMPETITIVE) {
         if (is_free(lock) && lock->barred != thread) {
-            return got(s, thread, take(s, lock, thread, 0));
+            return seize(s, thread, lock, AS_USUAL);
         }
         waiters_push(lock, thread);
     }
@@ -357,7 +381,7 @@ retry(state *s, sim_thread *thread)
     sim_lock *lock = thread->lock;
     lock->waking--;
     if (is_free(lock)) {
-        return got(s, thread, take(s, lock, thread, 0));
+        return seize(s, thread, lock, AS_USUAL);
     }
     wait_more(s, thread, lock, 0);
     return 0;

@@ -27,7 +27,8 @@ typedef struct {
 } queue_row;
 
 typedef struct {
-    int32_t order, spin_end, adaptive, costs, costs_length, wakes_at_once;
+    int32_t order, spin_end, adaptive, costs, costs_length, wakes_at_once, gil_first,
+        pad;
     double spin_ns, backoff_min_ns, backoff_max_ns, acquire_ns, release_ns, transfer_ns, park_ns,
         wake_call_ns, wake_extra_ns;
 } lock_row;
@@ -61,7 +62,7 @@ typedef struct {
 } event_row;
 
 _Static_assert(sizeof(op_row) == 16 && sizeof(item_row) == 16 && sizeof(queue_row) == 16, "layout");
-_Static_assert(sizeof(lock_row) == 96 && sizeof(machine_row) == 96, "layout");
+_Static_assert(sizeof(lock_row) == 104 && sizeof(machine_row) == 96, "layout");
 _Static_assert(sizeof(lock_stats) == 56 && sizeof(thread_stats) == 72, "layout");
 _Static_assert(sizeof(totals_row) == 40 && sizeof(event_row) == 16, "layout");
 
@@ -108,6 +109,9 @@ tables_fault(const tables *in)
         }
         if (lock->backoff_max_ns > 0 && lock->order != ORDER_COMPETITIVE) {
             return "only a lock without an order can back off";
+        }
+        if (lock->gil_first && lock->order != ORDER_COMPETITIVE) {
+            return "only a lock without an order can be tried after the GIL";
         }
     }
     for (size_t i = 0; i < in->op_count; i++) {

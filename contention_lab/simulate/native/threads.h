@@ -234,6 +234,10 @@ advance(state *s, sim_thread *thread)
             wake(s, thread, duration(thread, op->ns, op->spread));
             return;
         case OP_ACQUIRE:
+            if (s->gil != NULL && s->locks[op->target].policy->gil_first
+                && !with_gil(s, thread)) {
+                return;
+            }
             thread->pc++;
             if (thread->asked_at < 0) {
                 thread->asked_at = s->now;

@@ -145,7 +145,8 @@ def claim(state: State, lock: Lock) -> Thread | None:
     state.settle(thread)
     lock.spinners.remove(thread)
     thread.phase, thread.remaining = NEXT, 0.0
-    take(state, lock, thread, False)  # the hand-off's time, already spent, was all it cost
+    if not gil_comes_first(state, thread, lock):
+        take(state, lock, thread, False)  # the hand-off's time, already spent, was all it cost
     return thread
 
 
@@ -154,7 +155,7 @@ def spin_over(state: State, thread: Thread) -> bool:
     lock = _awaited(thread)
     lock.spinners.remove(thread)
     if lock.order == Order.COMPETITIVE and lock.is_free():
-        return got(state, thread, take(state, lock, thread, False))
+        return seize(state, thread, lock)
     if lock.spin_end == SpinEnd.PARK:
         begin(state, thread, PARKING, lock.park_ns)
     elif not state.ready:
@@ -176,8 +177,7 @@ def poll(state: State, thread: Thread) -> bool:
     cost = lock.handoff_ns()
     lock.polling -= 1
     if lock.is_free():
-        take(state, lock, thread, False)
-        return got(state, thread, cost)
+        return seize(state, thread, lock, cost)
     thread.backoff = min(2.0 * thread.backoff, lock.backoff_max_ns)
     back_off(state, thread, lock, 0.0)
     return False
@@ -190,7 +190,7 @@ def park(state: State, thread: Thread) -> bool:
         return True  # a reply that came meanwhile
     if lock.order == Order.COMPETITIVE:
         if lock.is_free() and lock.barred is not thread:
-            return got(state, thread, take(state, lock, thread, False))
+            return seize(state, thread, lock)
         lock.waiters.append(thread)
     state.results.locks["parks"][lock.index] += 1
     thread.parked = True
@@ -203,17 +203,35 @@ def retry(state: State, thread: Thread) -> bool:
     lock = _awaited(thread)
     lock.waking -= 1
     if lock.is_free():
-        return got(state, thread, take(state, lock, thread, False))
+        return seize(state, thread, lock)
     wait_more(state, thread, lock, 0.0)
     return False
 
 
-def got(state: State, thread: Thread, cost_ns: float) -> bool:
-    """Spend what taking the lock costs; True if it costs nothing."""
-    if cost_ns > 0.0:
-        begin(state, thread, TAKE, cost_ns)
+def seize(state: State, thread: Thread, lock: Lock, cost_ns: float | None = None) -> bool:
+    """Take a free lock after a wait, for `cost_ns` or as usual; True if the thread can go on."""
+    if gil_comes_first(state, thread, lock):
+        return True
+    usual_ns = take(state, lock, thread, False)
+    cost = usual_ns if cost_ns is None else cost_ns
+    if cost > 0.0:
+        begin(state, thread, TAKE, cost)
         return False
     thread.phase, thread.remaining = NEXT, 0.0
+    return True
+
+
+def gil_comes_first(state: State, thread: Thread, lock: Lock) -> bool:
+    """Tell whether a waiter has to take the GIL first; if so, it does its last step again."""
+    if not lock.gil_first or state.gil is None or thread.has_gil:
+        return False
+    row = state.results.locks[lock.index]
+    waited = state.now - thread.waiting_since
+    row["wait_ns"] += waited
+    row["contended"] -= row["contended"] > 0
+    state.results.threads[thread.index]["wait_ns"] += waited
+    thread.lock = None
+    thread.pc -= 1
     return True
 
 

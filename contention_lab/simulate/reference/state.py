@@ -104,6 +104,7 @@ class Lock:
         self.polling = 0  # those on a core that back off
         self.waking = 0  # woken ones on their way
         self.wakes_at_once = int(policy["wakes_at_once"])
+        self.gil_first = bool(policy["gil_first"])
         self.claimed = False  # a CLAIM is planned
         self.switches = 0
         self.drop = False  # the GIL: its owner is asked to let go

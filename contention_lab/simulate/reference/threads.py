@@ -99,6 +99,9 @@ def advance(state: State, thread: Thread) -> None:
             wake(state, thread, state.duration(thread, ns, spread))
             return
         elif code == Op.ACQUIRE:
+            needs_gil = state.gil is not None and state.locks[target].gil_first
+            if needs_gil and not with_gil(state, thread):
+                return
             thread.pc += 1
             if flags & OpFlag.SHARD:
                 thread.shard = target + draw_shard(state, thread, int(ns), spread)

@@ -79,7 +79,10 @@ cl_coordination_end(cl_lock *lock, unsigned token, int outcome, cl_lock *woken)
     cl_wait_record *record = &wait.record;
     record->end_ns = wait.end_ns != 0 ? wait.end_ns : cl_now();
     record->outcome = (uint8_t)outcome;
-    record->park_ns = record->end_ns - record->start_ns;
+    if (wait.end_ns == 0) {
+        record->gil_ns = cl_gil_wanted_ns(thread, record->start_ns);
+    }
+    record->park_ns = record->end_ns - record->start_ns - record->gil_ns;
     int recording = thread->epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     if (record->kind == CL_COORDINATION) {
         thread->woken_lock = lock->id;

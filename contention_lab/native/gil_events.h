@@ -178,6 +178,8 @@ cl_gil_settle(uint32_t epoch)
     uint64_t waited = cl_gil_count_wait(thread, mine->wait_start, mine->taken_at)
                       + cl_gil_count_wait(thread, mine->passing, mine->passed);
     atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
+    thread->gil_took_at = mine->taken_at;
+    thread->gil_wanted_at = mine->wait_start != 0 ? mine->wait_start : mine->taken_at;
     struct cl_absence *absence = &thread->absence;
     if (cl_session.level >= CL_LEVEL_PROFILE
         && (mine->wait_start != 0 || mine->passing != 0 || absence->has_hold || absence->calls != 0

@@ -182,6 +182,13 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     return failed ? -1 : wait.outcome == CL_ACQUIRED;
 }
 
+/* How long the thread's last take of the GIL lasted, if it began after `start`; 0 without the layer. */
+static uint64_t
+cl_gil_wanted_ns(const cl_thread *thread, uint64_t start)
+{
+    return thread->gil_wanted_at > start ? thread->gil_took_at - thread->gil_wanted_at : 0;
+}
+
 /* A Condition has been notified and takes its lock again: the coordination ends here. */
 static void
 cl_coordination_stop(cl_thread *thread, uint32_t lock)
@@ -189,6 +196,7 @@ cl_coordination_stop(cl_thread *thread, uint32_t lock)
     struct cl_coordination *wait = &thread->coordination[thread->coordinating - 1];
     if (wait->lock == lock && wait->end_ns == 0) {
         wait->end_ns = cl_now();
+        wait->record.gil_ns = cl_gil_wanted_ns(thread, wait->record.start_ns);
     }
 }
 

@@ -117,6 +117,7 @@ typedef struct cl_thread {
     struct cl_absence absence;
     _Atomic uint64_t gil_total[CL_G_COUNT];
     _Atomic uint64_t gil_waiting; /* since when, 0 not */
+    uint64_t gil_wanted_at, gil_took_at; /* its last take: equal if it did not wait */
     _Atomic uint32_t gil_waiting_for; /* the holder */
     _Atomic uint64_t blocked_since; /* in a call that may block, holding a lock; 0 not */
     _Atomic uint32_t blocked_in;

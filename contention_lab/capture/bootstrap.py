@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from contention_lab.capture.existing import Note
 
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 _STARTED_BY = "contention-lab record"
 _HELPER = "from multiprocessing.resource_tracker import main"
 
@@ -136,9 +135,9 @@ class ProgramSession(Session):
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
         also += _those_missing(self.unrecorded)
-        traces = _quoted(self.shown)
+        traces = trace_file.quoted(self.shown)
         if children:
-            traces += f" {_quoted(os.path.splitext(self.shown)[0])}.*.clt"
+            traces += f" {trace_file.quoted(os.path.splitext(self.shown)[0])}.*.clt"
         next_line = f"next: contention-lab diagnose {traces}"
         return f"wrote {self.shown} ({self.counted()}){also}; {next_line}"
 
@@ -168,9 +167,3 @@ def _identity(fd: int) -> "tuple[int, int] | None":
     except OSError:
         return None
     return about.st_dev, about.st_ino
-
-
-def _quoted(path: str) -> str:
-    if path and _PLAIN.issuperset(path):
-        return path
-    return "'" + path.replace("'", "'\"'\"'") + "'"

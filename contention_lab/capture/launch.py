@@ -9,7 +9,7 @@ are Python's own. The variables are taken out of the environment again before th
 import os
 import sys
 
-from contention_lab.capture import native_layer, trace_file, unrecorded
+from contention_lab.capture import native_layer, native_program, trace_file, unrecorded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
     LaunchError
         The trace must not be written there, or this Python cannot be started so.
     """
+    if native_program.is_native(request.program):
+        _launch_native(request)
     flags = sys.flags
     if flags.isolated or flags.ignore_environment or flags.no_site:
         raise LaunchError("record works through Python's start-up files: leave out -I, -E and -S")
@@ -53,19 +55,45 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
         )
     environment = dict(os.environ)
     if request.can_run():
-        output = os.path.abspath(request.output)
-        try:
-            trace_file.refuse_other_files(output)
-        except OSError as error:
-            raise LaunchError(f"{request.output}: {error.strerror} (-o)") from None
-        if os.path.isdir(output):
-            raise LaunchError(f"{request.output}: this is a folder; give -o a file's name")
+        output = _output(request)
         environment = add_to(environment, _main_variables(request, output, _layer(request)))
     command = [sys.executable, *_interpreter_options(typed), *request.program]
     try:
         os.execve(sys.executable, command, environment)
     except OSError as error:
         raise LaunchError(f"{sys.executable}: {error.strerror}; it cannot be started") from None
+
+
+def _output(request: "Request") -> str:
+    """The absolute path of the trace, which may be written there."""
+    output = os.path.abspath(request.output)
+    try:
+        trace_file.refuse_other_files(output)
+    except OSError as error:
+        raise LaunchError(f"{request.output}: {error.strerror} (-o)") from None
+    if os.path.isdir(output):
+        raise LaunchError(f"{request.output}: this is a folder; give -o a file's name")
+    return output
+
+
+def _launch_native(request: "Request") -> "NoReturn":
+    """Become a program that is not Python, with the layer to record it."""
+    path = os.path.abspath(request.program[0])
+    layer, reason = native_layer.find(path) if request.native_layer else ("", "")
+    if not layer:
+        raise LaunchError(native_program.unusable(reason))
+    output = _output(request)
+    shown = request.output
+    next_command = f"next: contention-lab diagnose {trace_file.quoted(shown)}"
+    said = "" if request.quiet else f"contention-lab: wrote {shown}; {next_command}\n"
+    added = {
+        f"{PREFIX}{name}": value
+        for name, value in native_program.variables(request.program, output, said).items()
+    }
+    try:
+        os.execve(path, request.program, native_program.environment(os.environ, layer, added))
+    except OSError as error:
+        raise LaunchError(f"{request.program[0]}: {error.strerror}") from None
 
 
 def child_variables(trace: str, level: str, layer: str, *, existing: bool) -> "dict[str, str]":

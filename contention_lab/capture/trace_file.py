@@ -11,6 +11,7 @@ MAGIC = b"\x89CLT\r\n\x1a\n"
 """The first bytes of every trace (see `trace/FORMAT.md`)."""
 
 _NAMES_TRIED = 1000
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
 def open_trace(path: str, *, new: bool = False) -> int:
@@ -121,3 +122,10 @@ def _may_be_replaced(path: str) -> bool:
         return os.read(fd, len(MAGIC)) == MAGIC
     finally:
         os.close(fd)
+
+
+def quoted(path: str) -> str:
+    """Return a path as a shell takes it."""
+    if path and _PLAIN.issuperset(path):
+        return path
+    return "'" + path.replace("'", "'\"'\"'") + "'"

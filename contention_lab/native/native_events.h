@@ -7,6 +7,8 @@
 #ifndef CL_NATIVE_EVENTS_H
 #define CL_NATIVE_EVENTS_H
 
+#include <dlfcn.h>
+
 #include "gil_events.h"
 #include "native_symbols.h"
 
@@ -29,12 +31,24 @@ cl_native_wait_begin(void)
                : cl_now() | 1u;
 }
 
+/* Where a function that somebody exports lies; nowhere if nobody does. */
+static void
+cl_symbol_of(cl_symbol *found, const char *name)
+{
+    memset(found, 0, sizeof *found);
+    void *at = dlsym(RTLD_DEFAULT, name);
+    if (at != NULL) {
+        cl_symbol_find(found, (uintptr_t)at + 1);
+    }
+}
+
 /* A recording begins: where the interpreter's loop and the unwinder are. */
 static void
 cl_native_begin(void)
 {
     cl_native_begin_recording();
 #if CL_HAVE_UNWINDER
+    *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     cl_symbol found;
     cl_symbol_of(&found, "_PyEval_EvalFrameDefault");
     cl_native_code.loop_start = found.start;

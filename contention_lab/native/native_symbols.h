@@ -2,20 +2,26 @@
  *
  * The table is read in place, within dl_iterate_phdr(), so that the library cannot go away meanwhile; dladdr()
  * would take the lock under which constructors of libraries run, and the writer must not wait for these.
- * A library's dynamic table has only what it exports: the nearest symbol may be another function's, which
- * `is_within` tells.
+ * A library's dynamic table has only what it exports: where that does not help, its file is read, which has all
+ * symbols if it has not been stripped. Else the nearest symbol may be another function's, which `is_within`
+ * tells.
  */
 #ifndef CL_NATIVE_SYMBOLS_H
 #define CL_NATIVE_SYMBOLS_H
 
 #if defined(__linux__)
 
-#  include <dlfcn.h>
+#  include <fcntl.h>
 #  include <link.h>
 #  include <stdint.h>
+#  include <stdlib.h>
 #  include <string.h>
+#  include <sys/mman.h>
+#  include <sys/stat.h>
+#  include <unistd.h>
 
 #  define CL_SYMBOL_BYTES 256
+#  define CL_SYMBOL_NEAR 4096u /* what is farther before the address says nothing */
 
 typedef struct {
     uintptr_t address;
@@ -25,6 +31,9 @@ typedef struct {
     int is_within;   /* of the symbol; else it is the nearest before the address */
     char symbol[CL_SYMBOL_BYTES], library[CL_SYMBOL_BYTES];
 } cl_symbol;
+
+/* The C++ library's own, where the program has it: set when a recording begins. */
+static char *(*cl_demangle)(const char *mangled, char *buffer, size_t *size, int *status);
 
 static void
 cl_symbol_copy(char *to, const char *from)
@@ -120,6 +129,55 @@ cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
     return 1;
 }
 
+/* Looks into the whole table of symbols in the library's file, if it has one: a program exports nothing, but a
+ * release build may have its symbols. */
+static void
+cl_symbol_search_file(cl_symbol *found)
+{
+    const char *path = found->library[0] != 0 ? found->library : "/proc/self/exe";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    void *file = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &about) == 0 && (size_t)about.st_size > sizeof(ElfW(Ehdr))) {
+        file = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (file == MAP_FAILED) {
+        return;
+    }
+    const char *bytes = file;
+    size_t size = (size_t)about.st_size;
+    const ElfW(Ehdr) *head = file;
+    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(const void *)(bytes + head->e_shoff);
+    int is_sound = memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_shoff < size
+                   && head->e_shentsize == sizeof *sections && head->e_shoff % 8 == 0
+                   && head->e_shnum <= (size - head->e_shoff) / sizeof *sections;
+    for (int i = 0; is_sound && i < head->e_shnum; i++) {
+        const ElfW(Shdr) *table = &sections[i];
+        if (table->sh_type != SHT_SYMTAB || table->sh_link >= head->e_shnum || table->sh_offset > size
+            || table->sh_size > size - table->sh_offset || table->sh_offset % 8 != 0) {
+            continue;
+        }
+        const ElfW(Shdr) *names = &sections[table->sh_link];
+        if (names->sh_offset > size || names->sh_size > size - names->sh_offset) {
+            continue;
+        }
+        const ElfW(Sym) *symbol = (const ElfW(Sym) *)(const void *)(bytes + table->sh_offset);
+        for (size_t left = table->sh_size / sizeof *symbol; left > 0; left--, symbol++) {
+            if ((symbol->st_info & 15u) == STT_FUNC && found->offset - symbol->st_value < symbol->st_size
+                && symbol->st_name < names->sh_size) {
+                found->is_within = 1;
+                found->start = found->address - found->offset + symbol->st_value;
+                cl_symbol_copy(found->symbol, bytes + names->sh_offset + symbol->st_name);
+                break;
+            }
+        }
+    }
+    munmap(file, size);
+}
+
 /* A return address is behind its call, perhaps behind its function: one byte less is in it. The main program
  * has an empty name as a library. */
 static void
@@ -128,16 +186,19 @@ cl_symbol_find(cl_symbol *found, uintptr_t return_address)
     memset(found, 0, sizeof *found);
     found->address = return_address - (return_address != 0);
     dl_iterate_phdr(cl_symbol_visit, found);
-}
-
-/* Where a function that somebody exports lies; nowhere if nobody does. */
-static void
-cl_symbol_of(cl_symbol *found, const char *name)
-{
-    memset(found, 0, sizeof *found);
-    void *at = dlsym(RTLD_DEFAULT, name);
-    if (at != NULL) {
-        cl_symbol_find(found, (uintptr_t)at + 1);
+    if (!found->is_within && found->code_end != 0) {
+        cl_symbol_search_file(found);
+    }
+    if (!found->is_within && found->address - found->start > CL_SYMBOL_NEAR) {
+        found->symbol[0] = 0;
+    }
+    if (cl_demangle != NULL && strncmp(found->symbol, "_Z", 2) == 0) {
+        int status = -1;
+        char *name = cl_demangle(found->symbol, NULL, NULL, &status);
+        if (name != NULL && status == 0) {
+            cl_symbol_copy(found->symbol, name);
+        }
+        free(name);
     }
 }
 

@@ -33,6 +33,7 @@ typedef struct {
     uint64_t start_ns, end_ns;
     uintptr_t lock;
     uint32_t kind, native_id, holder, thread, stack, flags, depth;
+    uintptr_t acquired_at; /* of a release: the call that took the lock, after a wait; else 0 */
     uintptr_t at[CL_NATIVE_DEPTH]; /* return addresses, innermost first; the caller's at least */
 } cl_native_wait;
 

@@ -17,6 +17,7 @@
 
 #  include "environment.h"
 #  include "locks.h"
+#  include "program.h"
 #  include "world.h"
 
 __attribute__((constructor)) static void
@@ -26,6 +27,7 @@ cl_layer_begin(int count, char **arguments, char **environment)
     (void)arguments;
     cl_real_late();
     cl_environment_restore(environment);
+    cl_program_begin(environment);
 }
 
 #else

@@ -1,0 +1,249 @@
+/* Recording a program that is not Python: the layer's own recorder.
+ *
+ * `record` says so in the environment. The writer thread is started when the program makes its first thread, so
+ * that a program of one thread stays that; it names what it writes. Waits go into the file as those of locks
+ * do, with the C functions for stacks. A mutex's holder is known by its number, a hold by its end: its start is
+ * known if the holder had waited, too. Acquires without a wait are not counted.
+ */
+#ifndef CL_LAYER_PROGRAM_H
+#define CL_LAYER_PROGRAM_H
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "attached.h"
+#include "program_tables.h"
+#include "real.h"
+
+#define CL_VARIABLE "CONTENTION_LAB_RECORD_"
+#define CL_PROGRAM_FLUSH_NS 40000000u
+#define CL_PROGRAM_RELEASE_NS 200000u /* a thread's releases that others waited for: no more are unwound */
+
+static struct {
+    int fd;
+    _Atomic uint32_t started, stopping;
+    pthread_t writer;
+    cl_program_tables *tables;
+    const char *meta, *said;
+    struct stat error_stream; /* at the start: only there is anything said at the end */
+} cl_program = {.fd = -1};
+
+static __thread struct {
+    uint32_t busy, native_id;
+    uint64_t waited_until, last_release;
+    const void *lock, *acquired_at;
+} cl_program_mine __attribute__((tls_model("initial-exec")));
+
+static uint64_t
+cl_program_wait_begin(void)
+{
+    return cl_program_mine.busy || atomic_load_explicit(&cl_native_ring.slot, memory_order_relaxed) == NULL
+               ? 0
+               : cl_now() | 1u;
+}
+
+static void
+cl_program_note(cl_native_wait *wait)
+{
+    if (cl_program_mine.native_id == 0) {
+        cl_program_mine.native_id = (uint32_t)syscall(SYS_gettid);
+    }
+    wait->native_id = cl_program_mine.native_id;
+    cl_native_push(wait);
+}
+
+static void
+cl_program_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder, const void *caller,
+                    int gave_up)
+{
+    int error = errno;
+    uint64_t now = cl_now();
+    cl_program_mine.busy = 1;
+    cl_program_mine.lock = lock;
+    cl_program_mine.acquired_at = caller;
+    cl_program_mine.waited_until = now;
+    cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
+    cl_native_fill(&wait, begun, now, kind, lock, caller);
+    cl_program_note(&wait);
+    cl_program_mine.busy = 0;
+    errno = error;
+}
+
+static void
+cl_program_released(uint32_t kind, const void *lock, const void *caller)
+{
+    uint64_t now = cl_program_wait_begin();
+    if (now == 0 || now - cl_program_mine.last_release < CL_PROGRAM_RELEASE_NS) {
+        return;
+    }
+    int error = errno;
+    cl_program_mine.busy = 1;
+    cl_program_mine.last_release = now;
+    int waited = cl_program_mine.lock == lock;
+    uint64_t since = waited ? cl_program_mine.waited_until : now;
+    cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
+                           .acquired_at = waited ? (uintptr_t)cl_program_mine.acquired_at : 0,
+                           .lock = (uintptr_t)lock, .kind = kind};
+    cl_native_unwind(&wait, caller);
+    cl_program_note(&wait);
+    cl_program_mine.busy = 0;
+    errno = error;
+}
+
+static uint64_t
+cl_program_world_begin(uint32_t call)
+{
+    (void)call;
+    return 0;
+}
+
+static const cl_layer_table cl_program_functions = {
+    .version = CL_LAYER_VERSION, .native_wait_begin = cl_program_wait_begin,
+    .native_wait_end = cl_program_wait_end, .native_released = cl_program_released,
+    .world_begin = cl_program_world_begin};
+
+static void *
+cl_program_write(void *unused)
+{
+    (void)unused;
+    cl_program_mine.busy = 1;
+    prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-writer", 0, 0, 0);
+    while (!atomic_load_explicit(&cl_program.stopping, memory_order_acquire)) {
+        cl_park(&cl_program.stopping, 0, cl_monotonic_ns() + CL_PROGRAM_FLUSH_NS);
+        cl_program_flush(cl_program.tables, 0);
+    }
+    cl_program_flush(cl_program.tables, 1);
+    return NULL;
+}
+
+/* The program is about to make a thread: its first, if nothing is recorded yet. */
+static void
+cl_program_start(void)
+{
+    if (cl_program.fd < 0 || cl_program_mine.busy
+        || atomic_exchange_explicit(&cl_program.started, 1, memory_order_acq_rel)) {
+        return;
+    }
+    int error = errno;
+    cl_program_mine.busy = 1;
+    cl_clock_zero();
+    cl_native_begin_recording();
+    *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    cl_program.tables = cl_program_tables_make(cl_program.fd, cl_program.meta);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (cl_program.tables != NULL
+        && cl_real.pthread_create(&cl_program.writer, NULL, cl_program_write, NULL) == 0) {
+        contention_lab_layer_attach(&cl_program_functions);
+    }
+    else {
+        cl_native_end_recording();
+        cl_program.tables = NULL;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    cl_program_mine.busy = 0;
+    errno = error;
+}
+
+CL_PUBLIC int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    if (__builtin_expect(cl_program.fd >= 0, 0) && CL_REAL(pthread_create) != NULL) {
+        cl_program_start();
+    }
+    return CL_REAL(pthread_create) == NULL ? ENOSYS
+                                           : cl_real.pthread_create(thread, attributes, run, argument);
+}
+
+/* The program ends in order. */
+__attribute__((destructor)) static void
+cl_program_end(void)
+{
+    if (cl_program.fd < 0) {
+        return;
+    }
+    contention_lab_layer_attach(NULL);
+    if (atomic_load_explicit(&cl_program.started, memory_order_relaxed) && cl_program.tables != NULL) {
+        atomic_store_explicit(&cl_program.stopping, 1, memory_order_release);
+        cl_unpark_one(&cl_program.stopping);
+        pthread_join(cl_program.writer, NULL);
+    }
+    else if (!atomic_load_explicit(&cl_program.started, memory_order_relaxed)) { /* one thread, nobody waits */
+        cl_clock_zero();
+        cl_program.tables = cl_program_tables_make(cl_program.fd, cl_program.meta);
+        cl_program_flush(cl_program.tables, 1);
+    }
+    if (cl_program.tables != NULL) {
+        cl_program_tables_free(cl_program.tables);
+        cl_program.tables = NULL;
+    }
+    close(cl_program.fd);
+    cl_program.fd = -1;
+    struct stat now;
+    if (cl_program.said != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
+        && now.st_ino == cl_program.error_stream.st_ino) {
+        (void)!cl_real.write(2, cl_program.said, strlen(cl_program.said));
+    }
+}
+
+/* In a forked child: the file is the parent's. */
+static void
+cl_program_forked(void)
+{
+    if (cl_program.fd >= 0) {
+        contention_lab_layer_attach(NULL);
+        cl_native_end_recording();
+        close(cl_program.fd);
+        cl_program.fd = -1;
+    }
+}
+
+/* Takes our variables out of the environment; with ROLE=native, opens the trace. */
+static void
+cl_program_begin(char **environment)
+{
+    const char *trace = NULL, *meta = NULL;
+    int is_native = 0;
+    for (char **at = environment; at != NULL && *at != NULL; at++) {
+        is_native |= strcmp(*at, CL_VARIABLE "ROLE=native") == 0;
+    }
+    if (!is_native) {
+        return;
+    }
+    for (char **at = environment; *at != NULL;) {
+        size_t prefix = sizeof CL_VARIABLE - 1;
+        if (strncmp(*at, CL_VARIABLE, prefix) != 0) {
+            at++;
+            continue;
+        }
+        trace = strncmp(*at + prefix, "TRACE=", 6) == 0 ? *at + prefix + 6 : trace;
+        meta = strncmp(*at + prefix, "META=", 5) == 0 ? *at + prefix + 5 : meta;
+        cl_program.said = strncmp(*at + prefix, "SAY=", 4) == 0 ? *at + prefix + 4 : cl_program.said;
+        for (char **next = at; *next != NULL; next++) {
+            next[0] = next[1];
+        }
+    }
+    int low = trace == NULL || meta == NULL
+                  ? -1
+                  : cl_real.open(trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    cl_program.fd = low < 0 ? -1 : cl_real.fcntl(low, F_DUPFD_CLOEXEC, 100);
+    if (cl_program.fd >= 0) {
+        close(low);
+    }
+    else {
+        cl_program.fd = low;
+    }
+    if (cl_program.fd >= 0) {
+        cl_program.meta = meta;
+        if (cl_program.said != NULL && fstat(2, &cl_program.error_stream) != 0) {
+            cl_program.said = NULL;
+        }
+        cl_crc32_init();
+        cl_clock_import();
+        pthread_atfork(NULL, NULL, cl_program_forked);
+    }
+}
+
+#endif

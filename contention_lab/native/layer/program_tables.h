@@ -1,0 +1,284 @@
+/* The trace of a program that is not Python, as its writer thread makes it: locks, functions, threads, waits
+ * and holds get numbers when first seen. Functions stand where Python's code objects do, without lines.
+ */
+#ifndef CL_LAYER_PROGRAM_TABLES_H
+#define CL_LAYER_PROGRAM_TABLES_H
+
+#include "../native_numbers.h"
+#include "../native_symbols.h"
+#include "../native_waits.h"
+#include "../park.h"
+
+#define CL_PROGRAM_PAIRS 8192u /* of a lock and a thread: a power of two */
+
+typedef struct {
+    cl_file file;
+    cl_numbers locks, frames, stacks, threads, pairs;
+    cl_counter_record counter[CL_PROGRAM_PAIRS];
+    cl_buffer codes, frame_records, stack_records, lock_records, thread_records, waits, holds, counters;
+    uintptr_t function[CL_NAMES]; /* by frame: where its function begins, 0 unknown */
+    uint64_t wait_count, hold_count;
+} cl_program_tables;
+
+static const char *const cl_native_type[] = {
+    "native lock", "pthread_mutex", "pthread_rwlock", "pthread_cond", "sem", "pthread_spinlock",
+    "pthread_barrier"};
+
+static char cl_program_file[CL_SYMBOL_BYTES]; /* the program's own, which has no name as a library */
+
+static cl_program_tables *
+cl_program_tables_make(int fd, const char *meta)
+{
+    cl_program_tables *tables = calloc(1, sizeof *tables);
+    if (tables == NULL) {
+        return NULL;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    tables->file.fd = fd;
+    ssize_t length = readlink("/proc/self/exe", cl_program_file, sizeof cl_program_file - 1);
+    cl_program_file[length > 0 ? length : 0] = 0;
+    cl_file_header header = {
+        .major = 1, .minor = 0, .header_bytes = sizeof header,
+        .start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        .mono_ns = cl_clock.zero_ns, .pid = (uint32_t)getpid(), .level = CL_LEVEL_PROFILE,
+        .clock = (uint8_t)cl_clock.source, .ticks_per_ns = 4294967296.0 / (double)cl_clock.multiplier};
+    memcpy(header.magic, CL_MAGIC, sizeof header.magic);
+    header.crc32 = cl_crc32(0, &header, offsetof(cl_file_header, crc32));
+    cl_native_put(&tables->file.out, &header, sizeof header);
+    cl_file_chunk(&tables->file, CL_META, 0, 0, 1, meta, strlen(meta));
+    cl_file_flush(&tables->file);
+    return tables;
+}
+
+/* The function, or the offset in its file where there is no symbol. */
+static void
+cl_program_name(char *name, size_t size, const cl_symbol *symbol)
+{
+    if (symbol->symbol[0] == 0) {
+        snprintf(name, size, "0x%llx", (unsigned long long)symbol->offset);
+    }
+    else {
+        snprintf(name, size, "%s%s", symbol->is_within ? "" : "~", symbol->symbol);
+    }
+}
+
+static uint32_t
+cl_program_frame(cl_program_tables *tables, uintptr_t address)
+{
+    int is_new;
+    uint32_t id = cl_number(&tables->frames, address + (address == 0), &is_new);
+    if (is_new) {
+        cl_symbol symbol;
+        char name[CL_SYMBOL_BYTES + 32];
+        cl_symbol_find(&symbol, address);
+        cl_program_name(name, sizeof name, &symbol);
+        const char *file = symbol.library[0] == 0 ? cl_program_file : symbol.library;
+        uint32_t code[4] = {id, 0, (uint32_t)strlen(name), (uint32_t)strlen(file)};
+        cl_native_put(&tables->codes, code, sizeof code);
+        cl_native_put(&tables->codes, name, code[2]);
+        cl_native_put(&tables->codes, file, code[3]);
+        tables->codes.count++;
+        tables->function[id] = symbol.is_within ? symbol.start : 0;
+        cl_frame_record frame = {.id = id, .code = id};
+        cl_native_put(&tables->frame_records, &frame, sizeof frame);
+        tables->frame_records.count++;
+    }
+    return id;
+}
+
+static uint32_t
+cl_program_stack(cl_program_tables *tables, const cl_native_wait *wait)
+{
+    uint64_t key = wait->depth;
+    uint32_t frames[CL_NATIVE_DEPTH];
+    for (uint32_t i = 0; i < wait->depth; i++) {
+        frames[i] = cl_program_frame(tables, wait->at[i]);
+        key = cl_native_mix(key ^ frames[i]) + i;
+    }
+    int is_new;
+    uint32_t id = cl_number(&tables->stacks, key + (key == 0), &is_new);
+    if (is_new) {
+        uint32_t head[2] = {id, wait->depth};
+        cl_native_put(&tables->stack_records, head, sizeof head);
+        cl_native_put(&tables->stack_records, frames, wait->depth * sizeof *frames);
+        tables->stack_records.count++;
+    }
+    return id;
+}
+
+static uint32_t
+cl_program_lock(cl_program_tables *tables, const cl_native_wait *wait)
+{
+    int is_new;
+    uint32_t id = cl_number(&tables->locks, (uint64_t)wait->lock * 8 + wait->kind, &is_new);
+    if (is_new) {
+        const char *type = cl_native_type[wait->kind <= CL_NATIVE_BARRIER ? wait->kind : 0];
+        uint32_t head[6] = {id, cl_program_frame(tables, wait->at[0]), 0, 0, (uint32_t)strlen(type), 0};
+        cl_native_put(&tables->lock_records, head, sizeof head);
+        cl_native_put(&tables->lock_records, type, head[4]);
+        tables->lock_records.count++;
+    }
+    return id;
+}
+
+static uint32_t
+cl_program_thread(cl_program_tables *tables, uint32_t native_id, uint64_t start_ns)
+{
+    int is_new;
+    uint32_t id = native_id == 0 ? 0 : cl_number(&tables->threads, native_id, &is_new);
+    if (id != 0 && is_new) {
+        char path[64], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%u/comm", native_id);
+        FILE *file = fopen(path, "re");
+        if (file != NULL) {
+            size_t length = fread(name, 1, sizeof name - 1, file);
+            fclose(file);
+            name[length > 0 ? length - 1 : 0] = 0;
+        }
+        uint32_t numbers[2] = {id, native_id}, is_main = native_id == (uint32_t)getpid();
+        uint64_t times[4] = {0, start_ns, 0, 0};
+        uint32_t rest[2] = {CL_THREAD_FOREIGN | (is_main ? CL_THREAD_MAIN : 0u), (uint32_t)strlen(name)};
+        cl_native_put(&tables->thread_records, numbers, sizeof numbers);
+        cl_native_put(&tables->thread_records, times, sizeof times);
+        cl_native_put(&tables->thread_records, rest, sizeof rest);
+        cl_native_put(&tables->thread_records, name, rest[1]);
+        tables->thread_records.count++;
+    }
+    return id;
+}
+
+/* The counters of a lock and a thread; NULL if there is no room. */
+static cl_counter_record *
+cl_program_counter(cl_program_tables *tables, uint32_t lock, uint32_t thread)
+{
+    int is_new;
+    uint32_t at = cl_number(&tables->pairs, (uint64_t)lock << 32 | thread, &is_new);
+    if (at == 0 || at >= CL_PROGRAM_PAIRS) {
+        return NULL;
+    }
+    tables->counter[at].lock = lock;
+    tables->counter[at].thread = thread;
+    return &tables->counter[at];
+}
+
+static void
+cl_program_put_wait(cl_program_tables *tables, const cl_native_wait *wait)
+{
+    int is_coordination = wait->kind == CL_NATIVE_COND || wait->kind == CL_NATIVE_BARRIER;
+    int gave_up = (wait->flags & CL_NATIVE_GAVE_UP) != 0;
+    cl_wait_record record = {
+        .start_ns = wait->start_ns, .end_ns = wait->end_ns, .lock = cl_program_lock(tables, wait),
+        .thread = cl_program_thread(tables, wait->native_id, wait->start_ns),
+        .stack = cl_program_stack(tables, wait),
+        .holder = cl_program_thread(tables, wait->holder, wait->start_ns),
+        .outcome = gave_up ? CL_TIMED_OUT : CL_ACQUIRED,
+        .kind = is_coordination ? CL_COORDINATION : CL_CONTENTION};
+    uint64_t length = wait->end_ns - wait->start_ns;
+    *(wait->kind == CL_NATIVE_SPIN ? &record.spin_ns : &record.park_ns) = length;
+    cl_native_put(&tables->waits, &record, sizeof record);
+    tables->waits.count++;
+    tables->wait_count++;
+    cl_counter_record *counter = is_coordination ? NULL
+                                                 : cl_program_counter(tables, record.lock, record.thread);
+    if (counter != NULL) {
+        counter->value[gave_up ? CL_C_TIMED_OUT : CL_C_ACQUIRES]++;
+        counter->value[CL_C_CONTENDED]++;
+        counter->value[CL_C_WAIT_NS] += length;
+        counter->value[wait->kind == CL_NATIVE_SPIN ? CL_C_SPIN_NS : CL_C_PARK_NS] += length;
+        if (length > counter->value[CL_C_MAX_WAIT_NS]) {
+            counter->value[CL_C_MAX_WAIT_NS] = length;
+        }
+    }
+}
+
+static void
+cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
+{
+    cl_native_wait with_acquirer = *release, *wait = &with_acquirer;
+    if (wait->acquired_at != 0) {
+        /* A function that releases in its last call is not on the stack any more: where it took the lock is. */
+        uintptr_t taken = tables->function[cl_program_frame(tables, wait->acquired_at)];
+        if (taken != 0 && taken != tables->function[cl_program_frame(tables, wait->at[0])]) {
+            wait->depth -= wait->depth == CL_NATIVE_DEPTH;
+            memmove(wait->at + 1, wait->at, wait->depth * sizeof *wait->at);
+            wait->at[0] = wait->acquired_at;
+            wait->depth++;
+        }
+    }
+    uint32_t thread = cl_program_thread(tables, wait->native_id, wait->start_ns);
+    uint32_t lock = cl_program_lock(tables, wait);
+    cl_hold_record record = {
+        .start_ns = wait->start_ns, .end_ns = wait->end_ns, .lock = lock, .thread = thread,
+        .release_thread = thread, .waiters = 1, .stack = cl_program_stack(tables, wait),
+        .site = cl_program_frame(tables, wait->at[0])};
+    cl_native_put(&tables->holds, &record, sizeof record);
+    tables->holds.count++;
+    tables->hold_count++;
+    cl_counter_record *counter = cl_program_counter(tables, lock, thread);
+    uint64_t length = wait->end_ns - wait->start_ns;
+    if (counter != NULL) {
+        counter->value[CL_C_BLOCKING_HOLDS]++;
+        counter->value[CL_C_HOLD_NS] += length;
+        if (length > counter->value[CL_C_MAX_HOLD_NS]) {
+            counter->value[CL_C_MAX_HOLD_NS] = length;
+        }
+    }
+}
+
+/* Empties the ring into the file. */
+static void
+cl_program_flush(cl_program_tables *tables, int last)
+{
+    const cl_native_wait *wait;
+    if (tables == NULL) {
+        return;
+    }
+    cl_file *file = &tables->file;
+    for (uint32_t i = 0; i < CL_NATIVE_SLOTS && (wait = cl_native_peek()) != NULL; i++) {
+        if (wait->flags & CL_NATIVE_RELEASE) {
+            cl_program_put_hold(tables, wait);
+        }
+        else {
+            cl_program_put_wait(tables, wait);
+        }
+        cl_native_pop();
+    }
+    int changed = tables->waits.count + tables->holds.count > 0;
+    cl_file_send(file, CL_CODES, 0, 0, &tables->codes);
+    cl_file_send(file, CL_FRAMES, sizeof(cl_frame_record), 0, &tables->frame_records);
+    cl_file_send(file, CL_STACKS, 0, 0, &tables->stack_records);
+    cl_file_send(file, CL_LOCKS, 0, 0, &tables->lock_records);
+    cl_file_send(file, CL_THREADS, 0, 0, &tables->thread_records);
+    cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &tables->waits);
+    cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &tables->holds);
+    for (uint32_t i = 1; changed && i <= tables->pairs.count && i < CL_PROGRAM_PAIRS; i++) {
+        cl_native_put(&tables->counters, &tables->counter[i], sizeof tables->counter[i]);
+        tables->counters.count++;
+    }
+    cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &tables->counters);
+    if (changed || last) {
+        cl_status_record status = {
+            .time_ns = cl_now(), .waits = tables->wait_count, .holds = tables->hold_count,
+            .bytes_written = file->bytes_written, .process_cpu_ns = cl_process_cpu_ns(),
+            .dropped_waits = atomic_load_explicit(&cl_native_ring.dropped, memory_order_relaxed),
+            .clock_error_ns = cl_clock_error_ns(), .threads_alive = tables->threads.count,
+            .flags = file->error != 0 ? CL_STATUS_WRITE_FAILED : 0};
+        cl_file_chunk(file, last ? CL_END : CL_STATUS, sizeof status, 0, 1, &status, sizeof status);
+        cl_file_flush(file);
+    }
+}
+
+static void
+cl_program_tables_free(cl_program_tables *tables)
+{
+    cl_buffer *const buffers[] = {
+        &tables->codes, &tables->frame_records, &tables->stack_records, &tables->lock_records,
+        &tables->thread_records, &tables->waits, &tables->holds, &tables->counters, &tables->file.out};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+        cl_buffer_free(buffers[i]);
+    }
+    free(tables);
+}
+
+#endif

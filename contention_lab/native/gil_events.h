@@ -263,6 +263,7 @@ cl_gil_dropped(void)
     if (epoch == 0) {
         return;
     }
+    cl_gil_mine.arrived = 0; /* it was to give it up */
     if (cl_gil.owner == &cl_gil_mine) {
         cl_gil_end_hold(cl_thread_here(epoch));
     }

@@ -4,7 +4,9 @@ Spinlocks are read off: where threads queue up, what an operation takes beyond i
 hand-off. Sleeping locks are not that simple, since a release that wakes somebody leaves the lock
 free for newcomers until the sleeper runs; their costs are those, out of a small grid of plausible
 ones, with which the simulator comes nearest to the measurements. The grid has two dimensions on
-purpose: with more, costs that explain the measurements well predict other ratios badly.
+purpose: with more, costs that explain the measurements well predict other ratios badly. For the
+same reason a prediction should be averaged over the nearest few: measurements cannot tell them
+apart.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ SLEEP_CALLS: Final = ((1e3, 0.0, 1.5e3, 0.0), (0.0, 0.25, 0.0, 0.25))
 """(park_ns, its share of the wake-up's latency, wake_call_ns, its share): calls that take a fixed
 time, or one that goes with the latency, as on hosts where a wake-up is an inter-processor interrupt
 that the hypervisor has to deliver."""
+NEAREST: Final = 5
+"""Costs of a sleeping lock that are taken for equally plausible."""
 FEW: Final = 6
 """Thread counts that are simulated for each guess."""
 BATCH_NS: Final = 60e3
@@ -57,7 +61,14 @@ class Measured(NamedTuple):
 
 
 def fitted_costs(policy: Policy, points: Sequence[Measured], machine: Machine) -> LockCosts:
-    """Return the costs of a lock.
+    """Return the costs of a lock: the first of `plausible_costs`, which see."""
+    return plausible_costs(policy, points, machine)[0]
+
+
+def plausible_costs(
+    policy: Policy, points: Sequence[Measured], machine: Machine
+) -> list[LockCosts]:
+    """Return costs of a lock that explain measurements, the best first.
 
     Parameters
     ----------
@@ -68,6 +79,11 @@ def fitted_costs(policy: Policy, points: Sequence[Measured], machine: Machine) -
     machine
         Where they were made, with at least as many cores as threads. For locks that sleep, what is
         found of a wake-up comes on top of the machine's.
+
+    Returns
+    -------
+    list
+        For a spinlock one, for a lock that sleeps `NEAREST`.
 
     Raises
     ------
@@ -85,8 +101,8 @@ def fitted_costs(policy: Policy, points: Sequence[Measured], machine: Machine) -
         return _nearest(policy, costs, points, machine)
     handoffs = handoff_curve(points)
     if not handoffs:
-        return costs
-    return replace(costs, transfer_ns=handoffs[0][1], handoff_ns=handoffs)
+        return [costs]
+    return [replace(costs, transfer_ns=handoffs[0][1], handoff_ns=handoffs)]
 
 
 def handoff_curve(points: Iterable[Measured]) -> tuple[tuple[float, float], ...]:
@@ -161,11 +177,29 @@ def _barest(points: Sequence[Measured]) -> list[Measured]:
     return [point for point in points if point.hold_ns + point.think_ns == least]
 
 
+def averaged_cycle_ns(
+    policy: Policy,
+    plausible: Sequence[LockCosts],
+    machine: Machine,
+    hold_ns: float,
+    think_ns: float,
+    threads: int,
+    operations: int = 0,
+) -> float:
+    """Return the geometric mean of `cycle_ns` over costs that are equally plausible."""
+    cycles = [
+        cycle_ns(policy, costs, machine, hold_ns, think_ns, threads, operations)
+        for costs in plausible
+    ]
+    return float(np.exp(np.mean(np.log(cycles))))
+
+
 def _nearest(
     policy: Policy, costs: LockCosts, points: Sequence[Measured], machine: Machine
-) -> LockCosts:
+) -> list[LockCosts]:
     several = _few([point for point in points if point.threads > 1])
-    best, least = costs, np.inf
+    weights = [OWN_RATIO_WEIGHT if point.think_ns > 0 else 1.0 for point in several]
+    judged = []
     for (park, park_share, call, call_share), spin_ns, wake_ns in product(
         SLEEP_CALLS, SPIN_NS, WAKE_NS
     ):
@@ -185,9 +219,9 @@ def _nearest(
             )
             for point in several
         ]
-        if np.mean(errors) < least:
-            best, least = guess, float(np.mean(errors))
-    return best
+        judged.append((float(np.average(errors, weights=weights)), guess))
+    judged.sort(key=lambda pair: pair[0])
+    return [guess for _, guess in judged[:NEAREST]]
 
 
 def _few(points: Sequence[Measured]) -> list[Measured]:

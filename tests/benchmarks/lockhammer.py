@@ -125,9 +125,13 @@ def outcomes(rows: Rows) -> list[Outcome]:
     machines = machines_of(rows)
     fitted: dict[tuple[str, str], list[LockCosts]] = {}
     for (host, lock), points in rows.items():
-        if lock in KINDS and at(points, [TARGET]) and at(points, CALIBRATION):
-            policy = POLICIES[KINDS[lock]]
-            fitted[host, lock] = plausible_costs(policy, at(points, CALIBRATION), machines[host])
+        known = at(points, CALIBRATION)
+        if lock not in KINDS or not known or not at(points, [TARGET]):
+            continue
+        try:
+            fitted[host, lock] = plausible_costs(POLICIES[KINDS[lock]], known, machines[host])
+        except ValueError as error:
+            print(f"left out, {host} {lock}: {error}", file=sys.stderr)
     found = []
     for (host, lock), costs in fitted.items():
         points = [point for point in at(rows[host, lock], [TARGET]) if point.threads > 1]

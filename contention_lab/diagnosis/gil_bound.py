@@ -78,7 +78,8 @@ def competition(gil: GilUse, pollers: Collection[int] = ()) -> Competition:
         and one.held_s < LIGHT_USE * most_s
         and one.wait_s > one.held_s
     )
-    hungry = tuple(one for one in part if one not in light)
+    few = {one.thread.id for one in light}
+    hungry = tuple(one for one in part if one.thread.id not in few)
     held_s = sum(one.held_s for one in part)
     if sum(one.held_s for one in hungry) < LEAST_HUNGRY * held_s:
         return Competition(tuple(part), ())

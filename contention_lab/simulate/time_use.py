@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
 FEWEST_SAMPLES: Final = 20
-"""Fewer samples of a thread say nothing."""
+"""Fewer samples say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,14 @@ def time_use(trace: Trace, thread: int, own_ns: float) -> TimeUse:
 
 
 def blocked_share(trace: Trace, thread: int) -> float:
-    """Return the share of a thread's samples outside lock waits in which it was blocked."""
-    states = trace.states
-    mine = states["state"][(states["thread"] == thread) & (states["state"] != State.AWAITS_LOCK)]
-    if len(mine) < FEWEST_SAMPLES:
-        return 0.0
-    return float(np.mean(mine == State.BLOCKED))
+    """Return the share of a thread's samples outside lock waits in which it was blocked.
+
+    Of a thread with few samples, the share of all threads.
+    """
+    states = trace.states[trace.states["state"] != State.AWAITS_LOCK]
+    mine = states["state"][states["thread"] == thread]
+    chosen = mine if len(mine) >= FEWEST_SAMPLES else states["state"]
+    return float(np.mean(chosen == State.BLOCKED)) if len(chosen) >= FEWEST_SAMPLES else 0.0
 
 
 def gil_share(trace: Trace, thread: int, cpu_ns: float) -> float:

@@ -73,7 +73,7 @@ crash_at = [0]
 
 [expect]
 shape = "flat"
-verdict = "serialised-by-lock"
+verdict = "held-across-io"
 """
 
 
@@ -135,7 +135,7 @@ def test_the_result_has_what_was_measured_and_what_it_means(finished: Finished) 
 
     assert (result["schema"], result["complete"], result["missing"]) == (1, True, [])
     assert result["variants"] == ["bank"]
-    assert result["verdict"]["kind"] == "serialised-by-lock"
+    assert result["verdict"]["kind"] == "held-across-io"
     assert [seen["as_expected"] for seen in result["observed"]] == [True]
     assert [point["threads"] for point in result["points"]] == [1, 2, 4, 8]
     for point in result["points"]:

@@ -31,38 +31,15 @@ cl_native_wait_begin(void)
                : cl_now() | 1u;
 }
 
-/* Where a function that somebody exports lies; nowhere if nobody does. */
-static void
-cl_symbol_of(cl_symbol *found, const char *name)
-{
-    memset(found, 0, sizeof *found);
-    void *at = dlsym(RTLD_DEFAULT, name);
-    if (at != NULL) {
-        cl_symbol_find(found, (uintptr_t)at + 1);
-    }
-}
-
-/* A recording begins: where the interpreter's loop and the unwinder are. */
-static void
-cl_native_begin(void)
-{
-    cl_native_begin_recording();
-#if CL_HAVE_UNWINDER
-    *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-    cl_symbol found;
-    cl_symbol_of(&found, "_PyEval_EvalFrameDefault");
-    cl_native_code.loop_start = found.start;
-    cl_native_code.loop_end = found.end;
-    cl_symbol_find(&found, (uintptr_t)_Unwind_Backtrace + 1);
-    cl_native_code.unwinder_start = found.code_start;
-    cl_native_code.unwinder_end = found.code_end;
-#endif
-}
+static struct {
+    uintptr_t start, end;
+} cl_native_own; /* code of the recorder: its locks wait by themselves, and are recorded by it */
 
 static int
-cl_native_is_ours(const void *lock)
+cl_native_is_ours(const void *lock, const void *caller)
 {
-    return lock == &cl_intern_mutex || lock == &cl_register_mutex;
+    return lock == &cl_intern_mutex || lock == &cl_register_mutex
+           || (uintptr_t)caller - cl_native_own.start < cl_native_own.end - cl_native_own.start;
 }
 
 /* Passes a wait on, or keeps it for its Python stack. */
@@ -98,7 +75,7 @@ cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t hol
                    int gave_up)
 {
     uint64_t now = cl_now();
-    if (cl_native_is_ours(lock)) {
+    if (cl_native_is_ours(lock, caller)) {
         return;
     }
     int error = errno;
@@ -117,17 +94,19 @@ cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t hol
 static void
 cl_native_released(uint32_t kind, const void *lock, const void *caller)
 {
-    if (cl_native_wait_begin() == 0 || cl_native_is_ours(lock)) {
+    if (cl_native_wait_begin() == 0 || cl_native_is_ours(lock, caller)) {
         return;
     }
+    /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
+    int waited = cl_native_mine.lock == lock;
+    cl_native_mine.lock = waited ? NULL : cl_native_mine.lock;
     uint64_t now = cl_now();
     if (now - cl_native_mine.last_release < CL_RELEASE_EVERY_NS && now > cl_native_mine.last_release) {
         return;
     }
     int error = errno;
     cl_native_mine.last_release = now;
-    uint64_t since = cl_native_mine.lock == lock && cl_native_mine.waited_until < now
-                         ? cl_native_mine.waited_until : now;
+    uint64_t since = waited && cl_native_mine.waited_until < now ? cl_native_mine.waited_until : now;
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
                            .lock = (uintptr_t)lock, .kind = kind};
     cl_native_mine.busy = 1;
@@ -135,6 +114,37 @@ cl_native_released(uint32_t kind, const void *lock, const void *caller)
     cl_native_note(&wait);
     cl_native_mine.busy = 0;
     errno = error;
+}
+
+/* Where a function that somebody exports lies; nowhere if nobody does. */
+static void
+cl_symbol_of(cl_symbol *found, const char *name)
+{
+    memset(found, 0, sizeof *found);
+    void *at = dlsym(RTLD_DEFAULT, name);
+    if (at != NULL) {
+        cl_symbol_find(found, (uintptr_t)at + 1);
+    }
+}
+
+/* A recording begins: where the interpreter's loop and the unwinder are. */
+static void
+cl_native_begin(void)
+{
+    cl_native_begin_recording();
+#if CL_HAVE_UNWINDER
+    *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    cl_symbol found;
+    cl_symbol_of(&found, "_PyEval_EvalFrameDefault");
+    cl_native_code.loop_start = found.start;
+    cl_native_code.loop_end = found.end;
+    cl_symbol_find(&found, (uintptr_t)_Unwind_Backtrace + 1);
+    cl_native_code.unwinder_start = found.code_start;
+    cl_native_code.unwinder_end = found.code_end;
+    cl_symbol_find(&found, (uintptr_t)cl_native_released + 1);
+    cl_native_own.start = found.code_start;
+    cl_native_own.end = found.code_end;
+#endif
 }
 
 #endif

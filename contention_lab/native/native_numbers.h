@@ -33,6 +33,19 @@ cl_native_mix(uint64_t value)
     return value ^ (value >> 31);
 }
 
+/* The number of a key; 0 if it has none. */
+static inline uint32_t
+cl_number_of(const cl_numbers *numbers, uint64_t key)
+{
+    uint32_t at = (uint32_t)cl_native_mix(key) % CL_NAMES;
+    for (; numbers->key[at] != 0; at = (at + 1) % CL_NAMES) {
+        if (numbers->key[at] == key) {
+            return numbers->id[at];
+        }
+    }
+    return 0;
+}
+
 /* The number of a key (not 0), and whether it is new; 0 if there is no room for it. */
 static uint32_t
 cl_number(cl_numbers *numbers, uint64_t key, int *is_new)

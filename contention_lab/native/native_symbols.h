@@ -20,7 +20,9 @@
 #  include <sys/stat.h>
 #  include <unistd.h>
 
-#  define CL_SYMBOL_BYTES 256
+#  include "native_names.h"
+
+#  define CL_SYMBOL_BYTES CL_NAME_BYTES
 #  define CL_SYMBOL_NEAR 4096u /* what is farther before the address says nothing */
 
 typedef struct {
@@ -31,9 +33,6 @@ typedef struct {
     int is_within;   /* of the symbol; else it is the nearest before the address */
     char symbol[CL_SYMBOL_BYTES], library[CL_SYMBOL_BYTES];
 } cl_symbol;
-
-/* The C++ library's own, where the program has it: set when a recording begins. */
-static char *(*cl_demangle)(const char *mangled, char *buffer, size_t *size, int *status);
 
 static void
 cl_symbol_copy(char *to, const char *from)
@@ -192,14 +191,7 @@ cl_symbol_find(cl_symbol *found, uintptr_t return_address)
     if (!found->is_within && found->address - found->start > CL_SYMBOL_NEAR) {
         found->symbol[0] = 0;
     }
-    if (cl_demangle != NULL && strncmp(found->symbol, "_Z", 2) == 0) {
-        int status = -1;
-        char *name = cl_demangle(found->symbol, NULL, NULL, &status);
-        if (name != NULL && status == 0) {
-            cl_symbol_copy(found->symbol, name);
-        }
-        free(name);
-    }
+    cl_name_readable(found->symbol);
 }
 
 #endif

@@ -154,7 +154,8 @@ cl_native_fill(cl_native_wait *wait, uint64_t start, uint64_t end, uint32_t kind
     wait->lock = (uintptr_t)lock;
     wait->kind = kind;
     cl_native_unseen += wait->end_ns - wait->start_ns;
-    if (cl_native_unseen >= CL_NATIVE_UNSEEN_NS) {
+    /* A wait in the kernel says what it is only by its callers. */
+    if (cl_native_unseen >= CL_NATIVE_UNSEEN_NS || kind == CL_NATIVE_FUTEX) {
         cl_native_unseen = 0;
         cl_native_unwind(wait, caller);
     }

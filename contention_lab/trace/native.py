@@ -34,6 +34,7 @@ class NativeKind(IntEnum):
     SEMAPHORE = 4
     SPINLOCK = 5
     BARRIER = 6
+    FUTEX = 7
 
     @property
     def type_name(self) -> str:
@@ -49,6 +50,7 @@ _TYPE_NAMES: Final = {
     NativeKind.SEMAPHORE: "sem",
     NativeKind.SPINLOCK: "pthread_spinlock",
     NativeKind.BARRIER: "pthread_barrier",
+    NativeKind.FUTEX: "futex",
 }
 
 
@@ -59,7 +61,7 @@ class NativeFrame:
     Attributes
     ----------
     symbol
-        The function, mangled where its language does so; empty where there is none.
+        The function; empty where there is none.
     library
         Its file; empty for the program itself.
     offset

@@ -198,7 +198,8 @@ def test_threads_that_python_does_not_know_are_there_by_their_number(tmp_path: P
 
     found = waits(trace, NativeKind.MUTEX, "hold_mutex")
 
-    assert len({int(wait["native_id"]) for wait in found}) == 2
+    assert found
+    assert all(wait["native_id"] != 0 for wait in found)
     assert all(wait["thread"] == 0 and wait["stack"] == 0 for wait in found)
 
 

@@ -32,7 +32,8 @@ static struct {
 static __thread struct {
     uint32_t busy, native_id;
     uint64_t waited_until, last_release;
-    const void *lock, *acquired_at;
+    const void *lock;
+    uintptr_t acquired_at;
 } cl_program_mine __attribute__((tls_model("initial-exec")));
 
 static uint64_t
@@ -61,10 +62,11 @@ cl_program_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t ho
     uint64_t now = cl_now();
     cl_program_mine.busy = 1;
     cl_program_mine.lock = lock;
-    cl_program_mine.acquired_at = caller;
     cl_program_mine.waited_until = now;
     cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
     cl_native_fill(&wait, begun, now, kind, lock, caller);
+    /* What waits in the kernel by itself is mostly a lock's slow path: its caller takes the lock. */
+    cl_program_mine.acquired_at = wait.at[kind == CL_NATIVE_FUTEX && wait.depth > 1];
     cl_program_note(&wait);
     cl_program_mine.busy = 0;
     errno = error;
@@ -74,16 +76,18 @@ static void
 cl_program_released(uint32_t kind, const void *lock, const void *caller)
 {
     uint64_t now = cl_program_wait_begin();
+    /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
+    int waited = cl_program_mine.lock == lock;
+    cl_program_mine.lock = waited ? NULL : cl_program_mine.lock;
     if (now == 0 || now - cl_program_mine.last_release < CL_PROGRAM_RELEASE_NS) {
         return;
     }
     int error = errno;
     cl_program_mine.busy = 1;
     cl_program_mine.last_release = now;
-    int waited = cl_program_mine.lock == lock;
     uint64_t since = waited ? cl_program_mine.waited_until : now;
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
-                           .acquired_at = waited ? (uintptr_t)cl_program_mine.acquired_at : 0,
+                           .acquired_at = waited ? cl_program_mine.acquired_at : 0,
                            .lock = (uintptr_t)lock, .kind = kind};
     cl_native_unwind(&wait, caller);
     cl_program_note(&wait);

@@ -17,12 +17,15 @@ typedef struct {
     cl_counter_record counter[CL_PROGRAM_PAIRS];
     cl_buffer codes, frame_records, stack_records, lock_records, thread_records, waits, holds, counters;
     uintptr_t function[CL_NAMES]; /* by frame: where its function begins, 0 unknown */
+    uint8_t names_lock[CL_NAMES]; /* by frame: its function's name speaks of a lock */
+    uint8_t is_standard[CL_NAMES]; /* by frame: of a language's own library, which takes locks for others */
+    uint8_t for_others[CL_NAMES]; /* by lock: to wait for it is to wait for others to do something */
     uint64_t wait_count, hold_count;
 } cl_program_tables;
 
 static const char *const cl_native_type[] = {
     "native lock", "pthread_mutex", "pthread_rwlock", "pthread_cond", "sem", "pthread_spinlock",
-    "pthread_barrier"};
+    "pthread_barrier", "futex"};
 
 static char cl_program_file[CL_SYMBOL_BYTES]; /* the program's own, which has no name as a library */
 
@@ -79,6 +82,9 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
         cl_native_put(&tables->codes, name, code[2]);
         cl_native_put(&tables->codes, file, code[3]);
         tables->codes.count++;
+        tables->is_standard[id] = strncmp(symbol.symbol, "std::", 5) == 0
+                                  || strncmp(symbol.symbol, "__gthread", 9) == 0;
+        tables->names_lock[id] = strstr(symbol.symbol, "lock") != NULL;
         tables->function[id] = symbol.is_within ? symbol.start : 0;
         cl_frame_record frame = {.id = id, .code = id};
         cl_native_put(&tables->frame_records, &frame, sizeof frame);
@@ -90,34 +96,53 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
 static uint32_t
 cl_program_stack(cl_program_tables *tables, const cl_native_wait *wait)
 {
-    uint64_t key = wait->depth;
-    uint32_t frames[CL_NATIVE_DEPTH];
+    uint64_t key = 0;
+    uint32_t frames[CL_NATIVE_DEPTH], depth = 0;
     for (uint32_t i = 0; i < wait->depth; i++) {
-        frames[i] = cl_program_frame(tables, wait->at[i]);
-        key = cl_native_mix(key ^ frames[i]) + i;
+        frames[depth] = cl_program_frame(tables, wait->at[i]);
+        if (depth == 0 && tables->is_standard[frames[0]] && i + 1 < wait->depth) {
+            continue; /* the place is where the program calls it */
+        }
+        key = cl_native_mix(key ^ frames[depth]) + i;
+        depth++;
     }
     int is_new;
     uint32_t id = cl_number(&tables->stacks, key + (key == 0), &is_new);
     if (is_new) {
-        uint32_t head[2] = {id, wait->depth};
+        uint32_t head[2] = {id, depth};
         cl_native_put(&tables->stack_records, head, sizeof head);
-        cl_native_put(&tables->stack_records, frames, wait->depth * sizeof *frames);
+        cl_native_put(&tables->stack_records, frames, depth * sizeof *frames);
         tables->stack_records.count++;
     }
     return id;
+}
+
+static uint64_t
+cl_program_lock_key(const cl_native_wait *wait)
+{
+    return (uint64_t)wait->lock * 8 + wait->kind;
 }
 
 static uint32_t
 cl_program_lock(cl_program_tables *tables, const cl_native_wait *wait)
 {
     int is_new;
-    uint32_t id = cl_number(&tables->locks, (uint64_t)wait->lock * 8 + wait->kind, &is_new);
+    uint32_t id = cl_number(&tables->locks, cl_program_lock_key(wait), &is_new);
     if (is_new) {
-        const char *type = cl_native_type[wait->kind <= CL_NATIVE_BARRIER ? wait->kind : 0];
-        uint32_t head[6] = {id, cl_program_frame(tables, wait->at[0]), 0, 0, (uint32_t)strlen(type), 0};
+        const char *type = cl_native_type[wait->kind <= CL_NATIVE_FUTEX ? wait->kind : 0];
+        uint32_t site = cl_program_frame(tables, wait->at[0]);
+        int names_lock = tables->names_lock[site];
+        for (uint32_t i = 1; i < wait->depth && tables->is_standard[site]; i++) {
+            site = cl_program_frame(tables, wait->at[i]);
+            names_lock |= tables->is_standard[site] && tables->names_lock[site];
+        }
+        uint32_t head[6] = {id, site, 0, 0, (uint32_t)strlen(type), 0};
         cl_native_put(&tables->lock_records, head, sizeof head);
         cl_native_put(&tables->lock_records, type, head[4]);
         tables->lock_records.count++;
+        /* A word in the kernel may be a lock, a condition, a thread asleep: the function's name tells. */
+        tables->for_others[id] = wait->kind == CL_NATIVE_COND || wait->kind == CL_NATIVE_BARRIER
+                                 || (wait->kind == CL_NATIVE_FUTEX && !names_lock);
     }
     return id;
 }
@@ -165,7 +190,7 @@ cl_program_counter(cl_program_tables *tables, uint32_t lock, uint32_t thread)
 static void
 cl_program_put_wait(cl_program_tables *tables, const cl_native_wait *wait)
 {
-    int is_coordination = wait->kind == CL_NATIVE_COND || wait->kind == CL_NATIVE_BARRIER;
+    int is_coordination = tables->for_others[cl_program_lock(tables, wait)];
     int gave_up = (wait->flags & CL_NATIVE_GAVE_UP) != 0;
     cl_wait_record record = {
         .start_ns = wait->start_ns, .end_ns = wait->end_ns, .lock = cl_program_lock(tables, wait),
@@ -196,18 +221,26 @@ static void
 cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
 {
     cl_native_wait with_acquirer = *release, *wait = &with_acquirer;
+    uint32_t lock = cl_number_of(&tables->locks, cl_program_lock_key(wait));
+    if (lock == 0 || tables->for_others[lock]) {
+        return; /* nobody has been seen to wait for it: it gets its name from who does */
+    }
+    uint32_t first = 0;
+    while (first + 1 < wait->depth && tables->is_standard[cl_program_frame(tables, wait->at[first])]) {
+        first++;
+    }
     if (wait->acquired_at != 0) {
         /* A function that releases in its last call is not on the stack any more: where it took the lock is. */
-        uintptr_t taken = tables->function[cl_program_frame(tables, wait->acquired_at)];
-        if (taken != 0 && taken != tables->function[cl_program_frame(tables, wait->at[0])]) {
+        uint32_t taker = cl_program_frame(tables, wait->acquired_at);
+        if (tables->function[taker] != 0 && !tables->is_standard[taker]
+            && tables->function[taker] != tables->function[cl_program_frame(tables, wait->at[first])]) {
             wait->depth -= wait->depth == CL_NATIVE_DEPTH;
-            memmove(wait->at + 1, wait->at, wait->depth * sizeof *wait->at);
+            memmove(wait->at + 1, wait->at + first, (wait->depth - first) * sizeof *wait->at);
             wait->at[0] = wait->acquired_at;
-            wait->depth++;
+            wait->depth = wait->depth - first + 1;
         }
     }
     uint32_t thread = cl_program_thread(tables, wait->native_id, wait->start_ns);
-    uint32_t lock = cl_program_lock(tables, wait);
     cl_hold_record record = {
         .start_ns = wait->start_ns, .end_ns = wait->end_ns, .lock = lock, .thread = thread,
         .release_thread = thread, .waiters = 1, .stack = cl_program_stack(tables, wait),

@@ -59,6 +59,7 @@
     X(sem_clockwait, NULL, int, (sem_t *, clockid_t, const struct timespec *)) \
     X(pthread_create, NULL, int, \
       (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
+    X(syscall, NULL, long, (long, ...)) \
     X(read, NULL, ssize_t, (int, void *, size_t)) \
     X(readv, NULL, ssize_t, (int, const struct iovec *, int)) \
     X(pread, NULL, ssize_t, (int, void *, size_t, off_t)) \

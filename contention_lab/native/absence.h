@@ -68,7 +68,7 @@ cl_blocking_end(uint64_t begun, uint32_t call)
     }
     thread->absence.call[at] = (cl_blocking_record){
         .start_ns = begun, .end_ns = now, .thread = thread->id, .lock = cl_held_innermost(thread),
-        .call = (uint16_t)call};
+        .call = (uint16_t)call, .flags = thread->absence.has_gil ? CL_BLOCKING_STACK_LATER : 0};
     atomic_signal_fence(memory_order_seq_cst); /* whole before it counts */
     thread->absence.calls = at + 1;
 }
@@ -87,7 +87,7 @@ cl_absence_end(cl_thread *thread, uint32_t stack, uint16_t flags)
     for (uint32_t i = 0; i < calls; i++) {
         cl_blocking_record record = absence->call[i];
         record.stack = stack;
-        record.flags = flags;
+        record.flags |= flags;
         cl_thread_record(thread, CL_BLOCKING, &record, sizeof record);
     }
     absence->calls = 0;

@@ -175,6 +175,7 @@ cl_gil_settle(uint32_t epoch)
         return;
     }
     atomic_store_explicit(&cl_gil.holder, thread->id, memory_order_relaxed);
+    thread->absence.has_gil = 1;
     uint64_t waited = cl_gil_count_wait(thread, mine->wait_start, mine->taken_at)
                       + cl_gil_count_wait(thread, mine->passing, mine->passed);
     atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
@@ -240,6 +241,7 @@ cl_gil_end_hold(cl_thread *thread)
         return;
     }
     now = now < since ? since : now;
+    thread->absence.has_gil = 0;
     cl_add(&thread->gil_total[CL_G_HOLDS], 1);
     cl_add(&thread->gil_total[CL_G_HELD_NS], now - since);
     cl_add(&thread->gil_total[CL_G_ASKED], cl_gil.asked);
@@ -282,6 +284,9 @@ cl_gil_begin(uint32_t epoch)
     cl_gil.owner = &cl_gil_mine;
     atomic_store_explicit(&cl_gil.holder, thread == NULL ? 0 : thread->id, memory_order_relaxed);
     atomic_store_explicit(&cl_gil.since, cl_now() | 1u, memory_order_relaxed);
+    if (thread != NULL) {
+        thread->absence.has_gil = 1;
+    }
 }
 
 /* It is about to end, in this thread. */

@@ -62,9 +62,7 @@ cl_native_note(cl_native_wait *wait)
         cl_native_push(wait);
         return;
     }
-    if (cl_gil.owner == &cl_gil_mine && atomic_load_explicit(&cl_gil.since, memory_order_relaxed) != 0) {
-        wait->flags |= CL_NATIVE_STACK_LATER;
-    }
+    wait->flags |= thread->absence.has_gil ? CL_NATIVE_STACK_LATER : 0u;
     thread->absence.native[at] = *wait;
     atomic_signal_fence(memory_order_seq_cst);
     thread->absence.natives = at + 1;

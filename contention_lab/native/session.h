@@ -74,6 +74,7 @@ struct cl_tries {
 struct cl_absence {
     uint32_t calls; /* in `call`; the only one that a signal handler may change */
     uint32_t has_hold;
+    uint32_t has_gil; /* as far as is known: it is not absent */
     uint64_t unseen_ns; /* GIL waits and holds since the last that a stack was taken for */
     cl_gil_hold_record hold;
     cl_blocking_record call[CL_ABSENT_EVENTS];

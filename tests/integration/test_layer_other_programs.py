@@ -46,8 +46,11 @@ static void *train(void *unused)
     (void)unused;
     for (int i = 0; i < 6; i++) {
         register_node();
+        nap(300000);
         register_node();
+        nap(300000);
         backward();
+        nap(300000);
     }
     return NULL;
 }

@@ -13,6 +13,7 @@
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
 #define CL_GIL_FREE_NS 4000000u /* CPU time that beats may take beyond their share: short programs */
 #define CL_GIL_LONGEST_NS 20000000u
+#define CL_GIL_FIRST_NS 3000000000u /* so long beats may take a hundredth of a CPU, then a third of that */
 #define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
 
 static struct {
@@ -41,14 +42,25 @@ cl_gil_holder(const void *tstate)
     return 0;
 }
 
-/* How long to wait until the next beat. Beats may take a hundredth of a CPU, and a little at the start. */
+/* When beats may have taken so much CPU time: a little at the start, then a hundredth of a CPU, and less in
+ * programs that run on, of which there will be samples enough. Nanoseconds since the probe began. */
+static uint64_t
+cl_gil_probe_earned(uint64_t spent_ns)
+{
+    uint64_t dear = spent_ns > CL_GIL_FREE_NS ? spent_ns - CL_GIL_FREE_NS : 0;
+    uint64_t first = CL_GIL_FIRST_NS / 100u;
+    return dear <= first ? 100u * dear : CL_GIL_FIRST_NS + 300u * (dear - first);
+}
+
+/* How long to wait until the next beat. */
 static uint64_t
 cl_gil_probe_period(unsigned same, uint64_t began_ns)
 {
     uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
-    uint64_t spent_ns = cl_thread_cpu_ns(), elapsed_ns = cl_monotonic_ns() - began_ns;
-    if (spent_ns > CL_GIL_FREE_NS + elapsed_ns / 100u) {
-        uint64_t due = 100u * (spent_ns - CL_GIL_FREE_NS) - elapsed_ns;
+    uint64_t earned_ns = cl_gil_probe_earned(cl_thread_cpu_ns());
+    uint64_t elapsed_ns = cl_monotonic_ns() - began_ns;
+    if (earned_ns > elapsed_ns) {
+        uint64_t due = earned_ns - elapsed_ns;
         period = due < period ? period : due > CL_GIL_LONGEST_NS ? CL_GIL_LONGEST_NS : due;
     }
     return period;

@@ -5,7 +5,8 @@ each such case it is said who ended the waits, and whether the wakers are themse
 waiters: the facts that tell an idle worker from a starved one, and both from a barrier. Which of
 these it is, the findings decide.
 
-A wait that ended by a timeout, or never, has no waker. Waiting for a lock is not among it.
+A wait that ended by a timeout, or never, has no waker. Waiting for a lock is not among it, unless
+it is used as a signal: see `hand_overs.py`.
 """
 
 from __future__ import annotations
@@ -212,6 +213,7 @@ _BY_MAKER = {
     "wait": Purpose.RESULT,
     "as_completed": Purpose.RESULT,
 }
+_PLAIN = ("threading.Lock", "Mutex", "asyncio.Lock")
 _BY_METHOD = {"get": Purpose.ITEM, "put": Purpose.ROOM, "join": Purpose.DONE}
 
 
@@ -238,7 +240,8 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
         return _BY_METHOD[method], ("", "")
     user = stack[inner] if inner < len(stack) else None
     function = (user.filename, user.function) if user is not None else ("", "")
-    return (Purpose.PERMIT if "Semaphore" in kind else Purpose.CONDITION), function
+    is_permit = "Semaphore" in kind or (kind in _PLAIN and not maker)
+    return (Purpose.PERMIT if is_permit else Purpose.CONDITION), function
 
 
 def _sums(who: Integers, ns: Integers) -> dict[int, int]:

@@ -18,6 +18,7 @@ from contention_lab.analysis.charges import charges
 from contention_lab.analysis.coordination import CoordinationCase, coordination
 from contention_lab.analysis.critical_path import CriticalPath, critical_path
 from contention_lab.analysis.gil_use import GilUse, gil_use
+from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.analysis.lock_order import Inversion, inversions
 from contention_lab.analysis.pools import Pool, pools
@@ -45,7 +46,7 @@ class CaseFile:
     Attributes
     ----------
     trace
-        The trace.
+        The trace, with locks that are used as signals as what they are.
     rows
         Its lock table.
     times
@@ -57,6 +58,7 @@ class CaseFile:
     """
 
     def __init__(self, trace: Trace) -> None:
+        trace = with_signals(trace)
         self.trace = trace
         self.rows: tuple[LockRow, ...] = lock_table(trace)
         self.times: tuple[ThreadTime, ...] = thread_time(trace, tasks=True)

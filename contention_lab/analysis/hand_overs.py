@@ -1,0 +1,125 @@
+"""Locks used as signals: one thread waits to acquire them, another one that never does releases.
+
+Nobody holds such a lock: a semaphore made with 0 permits, or a lock that its maker acquires once to
+arm it, is released to say that something has been done. Waiting for it is waiting for others to do
+something, and its recorded "holds" last from one such moment to the next. The trace that is
+returned says so; everything that is made of it then sees coordination.
+
+It decides by who acquires and who releases alone, never by how long anything took.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.intervals import hold_spans
+from contention_lab.analysis.overlap import on_one_line
+from contention_lab.analysis.processes import SHARED
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from contention_lab.trace import Records, Trace
+
+    Integers = npt.NDArray[np.int64]
+
+MOST_ARMING: Final = 1
+"""Acquires by threads that release: whoever signals may have to take the lock first, once."""
+LEAST_OTHERS: Final = 0.9
+"""Share of the releases by threads that did not acquire it; a thread that takes one and finds it
+needs none gives it back itself."""
+
+_KEPT: Final = ("lock", "thread", "acquires", "failed_tries", "timed_out", "interrupted")
+"""What the counters of a signal still say: the rest is about waiting for a lock, and holding it."""
+
+
+def handed_over(trace: Trace) -> frozenset[int]:
+    """Return the ids of locks and semaphores that are signals, as far as holds were timed.
+
+    One is a signal if nearly all of its releases are by threads that have not acquired it, but for
+    one acquire that arms it. Where the thread that releases was started after the lock had been
+    acquired it may be that it was given what it releases, for as long as it lives: if that is so of
+    half of the holds, it is none. A lock that several processes share is none either: those who
+    acquire it may be elsewhere.
+    """
+    counters = trace.counters
+    locks, which = distinct(counters["lock"])
+    released = counters["hold_histogram"].sum(axis=1).astype(np.float64)
+    own = np.minimum(released, counters["acquires"].astype(np.float64))
+    releases, own_releases = (
+        np.bincount(which, weights=values, minlength=len(locks)) for values in (released, own)
+    )
+    others = releases - np.where(own_releases > MOST_ARMING, own_releases, 0.0)
+    found = (releases > 0) & (others >= LEAST_OTHERS * releases)
+    suspects = [locks[at][0] for at in np.flatnonzero(found).tolist()]
+    suspects = [one for one in suspects if not trace.lock(one).type.startswith(SHARED)]
+    holds = hold_spans(trace)
+    ended = trace.holds["flags"] & int(HoldFlag.OPEN) == 0
+    by_others = ended & (trace.holds["release_thread"] != trace.holds["thread"])
+    holds = holds.where(by_others & np.isin(holds.lock, suspects))
+    threads, at = distinct(trace.holds["release_thread"][holds.index])
+    began = np.array([trace.thread(thread).start_ns for (thread,) in threads], dtype=np.float64)
+    given = began[at] > holds.start_ns if len(at) else np.zeros(0, dtype=np.bool_)
+    return frozenset(
+        lock
+        for lock in suspects
+        if (mine := holds.lock == lock).any() and 2 * np.count_nonzero(given & mine) < mine.sum()
+    )
+
+
+def with_signals(trace: Trace) -> Trace:
+    """Return the trace with waits for signals as coordination, and without their holds.
+
+    Each wait that got its signal is ended by the thread whose release came last before. Failed
+    tries stay what they are.
+    """
+    locks = handed_over(trace)
+    if not locks:
+        return trace
+    ids = np.array(sorted(locks), dtype=np.uint32)
+    holds = trace.holds
+    of_signal = np.isin(holds["lock"], ids)
+    counters = trace.counters.copy()
+    about = np.isin(counters["lock"], ids)
+    for name in counters.dtype.names or ():
+        if name not in _KEPT:
+            counters[name][about] = 0
+    return replace(
+        trace,
+        wait_chunks=(_waits(trace, ids, np.flatnonzero(of_signal)),),
+        hold_chunks=((0, holds[~of_signal]),),
+        counter_chunks=(counters,),
+    )
+
+
+def _waits(trace: Trace, ids: npt.NDArray[np.uint32], held: npt.NDArray[np.intp]) -> Records:
+    waits = trace.waits.copy()
+    mine = np.flatnonzero(
+        np.isin(waits["lock"], ids)
+        & (waits["kind"] == WaitKind.CONTENTION)
+        & (waits["outcome"] != Outcome.FAILED_TRY)
+    )
+    for name in ("holder", "holder_site", "holder_stack", "spins"):
+        waits[name][mine] = 0
+    waits["kind"][mine] = WaitKind.COORDINATION
+    spans = hold_spans(trace).where(held)
+    spans = spans.where((trace.holds["flags"][held] & int(HoldFlag.OPEN)) == 0)
+    if not len(mine) or not len(spans.index):
+        return waits
+    lock = waits["lock"][mine].astype(np.int64)
+    until = waits["end_ns"][mine].astype(np.int64) - waits["gil_ns"][mine].astype(np.int64)
+    release, got = on_one_line((spans.lock, spans.end_ns), (lock, until))
+    order = np.argsort(release, kind="stable")
+    before = np.searchsorted(release[order], got, side="right") - 1
+    last = order[np.maximum(before, 0)]
+    known = (before >= 0) & (spans.lock[last] == lock)
+    known &= waits["outcome"][mine] == Outcome.ACQUIRED
+    giver = trace.holds[spans.index[last[known]]]
+    waits["holder"][mine[known]] = giver["release_thread"]
+    waits["holder_stack"][mine[known]] = giver["stack"]
+    return waits

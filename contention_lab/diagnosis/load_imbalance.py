@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.sites import is_user_code
+from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis import uneven_tasks, uneven_threads
 from contention_lab.diagnosis.coordination_parties import places, waiting_places
 from contention_lab.diagnosis.finding import Finding, Remedy
@@ -14,11 +17,12 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_STRAGGLER,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
+    LEAST_WORK_OF_OTHERS,
 )
 from contention_lab.diagnosis.wording import names, percent, place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
@@ -33,7 +37,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true of a meeting (a barrier, or an event or condition that the last of those who wait
     there sets by the code they wait in) if one thread ends most of the waiting, by coming last,
     and the time that equal shares of work would save is a tenth of the run or more. Equal threads
-    take turns at coming last.
+    take turns at coming last. Where it is no barrier, the others must have work of their own
+    between meetings, too: else they wait for the one result that somebody fetches for all.
 
     Of a pool, and of threads that one place starts and another joins, see `uneven_tasks` and
     `uneven_threads`. The culprit is what the straggler does meanwhile. No lock is at fault.
@@ -119,6 +124,8 @@ def _at_meeting(file: CaseFile, awaited: Awaited) -> Finding | None:
     share = ended_ns / case.wait_ns
     if saved_share < LEAST_WAIT_SHARE or share < LEAST_STRAGGLER + 0.5 / len(members):
         return None
+    if case.purpose is not Purpose.BARRIER and not _others_work(awaited, members, straggler):
+        return None
     stacks = awaited.activity.stacks((straggler,), case.windows) or awaited.stacks
     others = len(members) - 1
     return finding(
@@ -131,3 +138,13 @@ def _at_meeting(file: CaseFile, awaited: Awaited) -> Finding | None:
         "waiting",
         awaited.evidence() | {"members": len(members), "straggler_share": share},
     )
+
+
+def _others_work(awaited: Awaited, members: Collection[int], straggler: int) -> bool:
+    """Tell whether the others work for a part of what the straggler does, between meetings."""
+    case = awaited.case
+    first, last = int(case.start_ns.min()), int(case.end_ns.max())
+    period = Windows.union(np.array([first]), np.array([last]))
+    others = [awaited.activity.busy_ns(one, period) for one in members if one != straggler]
+    own_ns = awaited.activity.busy_ns(straggler, period)
+    return float(np.mean(others)) >= LEAST_WORK_OF_OTHERS * own_ns

@@ -136,6 +136,10 @@ LEAST_STRAGGLER: Final = 0.5
 """Share of the waiting at a meeting that one thread must end by coming last, in addition to half
 of what it would end by chance, to be the straggler. Equal threads take turns at coming last."""
 
+LEAST_WORK_OF_OTHERS: Final = 0.1
+"""Share of the straggler's work that the others must have, on average, for it to have more than its
+share of the same work. Who only asks for a result has next to none."""
+
 LONGEST_SINGLE_HOLD: Final = 0.5
 """Share of the time that permits are out for which one thread may account, among three or more,
 where the limit is to blame and not that thread."""

@@ -59,6 +59,35 @@ def test_a_little_lateness_is_no_imbalance() -> None:
     assert meeting(late_ms=4.0).finding("load-imbalance") is None
 
 
+def single_flight(*, own_work_ms: float) -> Scene:
+    """One thread fetches for all, 40 ms each time; the others wait in the code that it sets in."""
+    scene = Scene()
+    result = scene.lock("threading.RLock in Condition", 10)
+    threads = [scene.thread(f"asker {i}", end_ms=1000.0) for i in range(4)]
+    waiting = scene.stack("concurrent/futures/_base.py:Future.result", ("get", 21), ("ask", 30))
+    setting = scene.stack("concurrent/futures/_base.py:Future.set_result", ("get", 20), ("ask", 30))
+    for step in range(24):
+        for thread in threads[1:]:
+            start = step * 40.0 + own_work_ms
+            scene.wait(
+                result,
+                thread,
+                start,
+                (step + 1) * 40.0,
+                waiting,
+                by=threads[0],
+                waking=setting,
+                wake=step + 1,
+            )
+    scene.seen(threads[0], scene.stack(("get", 19), ("ask", 30)), 0.0, 960.0)
+    return scene
+
+
+def test_who_fetches_a_result_for_all_has_no_larger_share_of_their_work() -> None:
+    assert single_flight(own_work_ms=0.5).finding("load-imbalance") is None
+    assert single_flight(own_work_ms=10.0).finding("load-imbalance") is not None
+
+
 def pool(lengths_ms: list[list[float]], *, batches: int = 4) -> Scene:
     """Workers of a pool, each with its tasks one after the other, in batches of 200 ms."""
     scene = Scene()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
-from contention_lab.diagnosis.coordination_parties import waiting_places
+from contention_lab.diagnosis.coordination_parties import kind_of_actors, waiting_places
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.flow import Flow, flow
 from contention_lab.diagnosis.thresholds import (
@@ -15,7 +15,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_SHARE,
     MOSTLY,
 )
-from contention_lab.diagnosis.wording import names, percent, place
+from contention_lab.diagnosis.wording import counted, names, percent, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +36,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - while somebody waits, these are hardly ever in a recorded wait themselves: it is their own
       code that takes the time, and a larger buffer would only fill up later.
 
-    In a buffer that the program has made of conditions, waiting is for room where those waited for
-    consume: see `flow`. No lock is at fault.
+    In a buffer that the program has made of conditions, or of semaphores that producers take and
+    consumers give back, waiting is for room where those waited for consume: see `flow`. No lock is
+    at fault.
 
     Severity is the share of the wall time with somebody waiting and the consumers busy.
     """
@@ -48,7 +49,7 @@ def is_true_of(awaited: Awaited) -> bool:
     """Tell whether it is true of one case."""
     case = awaited.case
     return (
-        case.purpose in (Purpose.ROOM, Purpose.CONDITION)
+        case.purpose in (Purpose.ROOM, Purpose.CONDITION, Purpose.PERMIT)
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
         and case.woken_share >= MOSTLY
@@ -63,11 +64,13 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     severity = case.windows.total_ns / 1e9 * awaited.busy_share / wall_s if wall_s else 0.0
     severity = min(severity, LARGEST_SEVERITY)
     victims, culprits = waiting_places(file.trace, case), awaited.parties
+    actor = kind_of_actors(file.trace, case.wakers)
+    producers = counted(len(case.waiters), "producer")
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
-            f"{percent(awaited.wait_share)} of the time of {len(case.waiters)} producers is spent "
+            f"{percent(awaited.wait_share)} of the time of {producers} is spent "
             f"in {names(victims, most=2)}, waiting for room, since {_consumers(awaited)} busy in "
             f"{place(culprits[0].site) if culprits else 'code outside the program'} for "
             f"{percent(awaited.busy_share)} of it: make that faster or add consumers; more room "
@@ -80,11 +83,11 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
         remedies=(
             Remedy(
                 "consumers",
-                f"Let more threads do the work of {names(culprits, most=1)} at a time, or make it "
+                f"Let more {actor}s do the work of {names(culprits, most=1)} at a time, or make it "
                 "faster: it limits the program.",
                 None,
                 1.0,
-                1.0 / (1.0 - severity),
+                file.program.largest_gain(severity, running=awaited.doing.running),
             ),
         ),
     )

@@ -10,7 +10,7 @@ from contention_lab.analysis.sums import summed
 from contention_lab.diagnosis.finding import Party
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from contention_lab.analysis.coordination import CoordinationCase
     from contention_lab.trace import Frame, Trace
@@ -53,3 +53,8 @@ def waiting_places(trace: Trace, case: CoordinationCase) -> tuple[Party, ...]:
 def waking_stacks(case: CoordinationCase) -> dict[int, float]:
     """Return the stacks under which waiters were woken, by how long these had waited."""
     return summed(case.waker_stack, case.end_ns - case.start_ns)
+
+
+def kind_of_actors(trace: Trace, ids: Collection[int]) -> str:
+    """Return what to call them: `task` if all are asyncio tasks, else `thread`."""
+    return "task" if ids and all(trace.thread(one).is_task for one in ids) else "thread"

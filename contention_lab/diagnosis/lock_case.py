@@ -42,6 +42,20 @@ class Program:
     work_cpu_s: float
     cores: int | None
 
+    def largest_gain(self, share: float, *, running: float) -> float:
+        """Return how many times faster the program can become if several do a part of it at a time.
+
+        Parameters
+        ----------
+        share
+            Of the wall time, the part.
+        running
+            Share of the part that needs a core: it can only be spread over those there are.
+        """
+        needs_core = share * running
+        left = 1.0 - share + (needs_core / self.cores if self.cores else 0.0)
+        return max(1.0, 1.0 / left) if left else 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class HoldTimes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
-from contention_lab.diagnosis.coordination_parties import waiting_places
+from contention_lab.diagnosis.coordination_parties import kind_of_actors, waiting_places
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.flow import Flow, flow
 from contention_lab.diagnosis.thresholds import (
@@ -18,7 +18,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WORK_OF_WAIT,
     MOSTLY,
 )
-from contention_lab.diagnosis.wording import names, percent, place
+from contention_lab.diagnosis.wording import counted, names, percent, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def is_true_of(awaited: Awaited) -> bool:
     """Tell whether it is true of one case."""
     case = awaited.case
     return (
-        case.purpose in (Purpose.ITEM, Purpose.CONDITION)
+        case.purpose in (Purpose.ITEM, Purpose.CONDITION, Purpose.PERMIT)
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
         and case.woken_share >= MOSTLY
@@ -79,12 +79,15 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     victims, culprits = waiting_places(file.trace, case), awaited.parties
     count = len(awaited.wakers)
     producers = "the producer is" if count == 1 else f"the {count} producers are"
+    consumers = counted(len(case.waiters), "consumer")
     where = place(culprits[0].site) if culprits else "code outside the program"
+    actor = kind_of_actors(file.trace, case.wakers)
+    gain = file.program.largest_gain(severity, running=awaited.doing.running)
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
-            f"{percent(awaited.wait_share)} of the time of {len(case.waiters)} consumers is spent "
+            f"{percent(awaited.wait_share)} of the time of {consumers} is spent "
             f"in {names(victims, most=2)}, waiting for something to work on, while {producers} "
             f"busy in {where} all the time: make that faster, or let several threads do it."
         ),
@@ -95,11 +98,11 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
         remedies=(
             Remedy(
                 "producers",
-                f"Let several threads (or processes, if it is Python that runs) do the work of "
+                f"Let several {actor}s (or processes, if it is Python that runs) do the work of "
                 f"{names(culprits, most=1)}, or move some of it to the consumers.",
                 None,
                 1.0,
-                1.0 / (1.0 - severity),
+                gain,
             ),
         ),
     )

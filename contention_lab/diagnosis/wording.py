@@ -27,6 +27,11 @@ def number(value: float) -> str:
     return f"{value:.{max(0, 1 - exponent)}f}"
 
 
+def counted(count: int, thing: str) -> str:
+    """Write how many there are of something: `1 producer`, `4 producers`."""
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
 def percent(share: float) -> str:
     """Write a share of 1 in percent: `93 %`, `0.4 %`."""
     value = round(100.0 * share, 9)  # sums of floats end a little above or below a half

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from coordination_scene import Call, Scene, State
+
+from contention_lab.diagnosis.lock_case import Program
 
 QUEUE = "threading.Lock in Queue"
 
@@ -209,6 +212,47 @@ def buffer(*, waker_outlives: bool) -> Scene:
             )
     scene.seen(busy, working, 0.0, 880.0)
     return scene
+
+
+def slots(*, waiters: int = 3, busy: bool = True) -> Scene:
+    """Producers take a semaphore that a consumer gives back when it has taken an item out."""
+    scene = Scene()
+    permits, other = scene.lock("threading.Semaphore", 10), scene.lock(QUEUE, 11)
+    consumer = scene.thread("consumer", end_ms=990.0)
+    putting = scene.stack("threading.py:Semaphore.acquire", ("put", 20), ("produce", 30))
+    giving = scene.stack("threading.py:Semaphore.release", ("get", 24), ("consume", 31))
+    producers = [scene.thread(f"producer {i}", end_ms=960.0) for i in range(waiters)]
+    for step in range(95):
+        at = step * 10.0
+        for producer in producers:
+            scene.wait(permits, producer, at + 1.0, at + 10.0, putting, by=consumer, waking=giving)
+        if not busy:
+            scene.wait(other, consumer, at, at + 9.0, giving, by=scene.main)
+    scene.seen(consumer, scene.stack(("store", 40), ("consume", 31)), 0.0, 950.0)
+    return scene
+
+
+def test_slots_that_a_busy_consumer_gives_back_are_room_and_no_limit() -> None:
+    scene = slots()
+    found = scene.finding("backpressure")
+    assert found is not None
+    assert scene.diagnosis().verdict == "backpressure"
+    assert "3 producers is" in found.summary
+    assert scene.finding("capacity-limit") is None
+    alone = slots(waiters=1).finding("backpressure")
+    assert alone is not None
+    assert "1 producer is" in alone.summary
+
+
+def test_slots_that_a_consumer_gives_back_late_since_it_waits_itself_are_not_its_fault() -> None:
+    assert slots(busy=False).finding("backpressure") is None
+
+
+def test_what_needs_a_core_gains_no_more_than_there_are_cores() -> None:
+    program = Program(wall_s=1.0, cpu_s=1.0, work_cpu_s=1.0, cores=2)
+    assert program.largest_gain(1.0, running=1.0) == pytest.approx(2.0)
+    assert program.largest_gain(0.5, running=1.0) == pytest.approx(1.0 / 0.75)
+    assert program.largest_gain(0.5, running=0.0) == pytest.approx(2.0)
 
 
 def test_in_a_buffer_made_of_conditions_consumers_outlive_producers() -> None:

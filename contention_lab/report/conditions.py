@@ -25,14 +25,35 @@ UNSEEN_LOCKS: Final = (
     "Locks made by Python code are recorded, from the start of the recording on. Locks inside the "
     "interpreter and in native libraries are not."
 )
+UNSEEN_NATIVE: Final = (
+    "Locks made by Python code are recorded, from the start of the recording on; locks of native "
+    "libraries where a thread had to wait, by way of the C library: one that spins without it, or "
+    "makes its system calls itself, is not seen."
+)
 UNSEEN_GIL: Final = (
-    "Waits for the GIL are measured where a lock had to wait first; waits for it elsewhere, and "
-    "who held it, are not recorded."
+    "Waits for the GIL are measured where a lock had to wait first; elsewhere who has it is "
+    "sampled, about a thousand times a second at most."
 )
 UNSEEN_CORES: Final = (
-    "Why a thread was off the core outside of locks is not recorded (no core free, input or "
-    "output, the GIL). A holder that was put off its core shows as a longer hold."
+    "What threads did outside of locks is sampled, not recorded. A holder that was put off its "
+    "core shows as a longer hold."
 )
+
+
+def unseen(python: Mapping[str, Any], *, native_layer: bool) -> list[str]:
+    """What a recording cannot show, one or two sentences each.
+
+    Parameters
+    ----------
+    python
+        What the trace says of the interpreter.
+    native_layer
+        Whether the C library's blocking calls were seen, and with them each wait for the GIL.
+    """
+    lines = [UNSEEN_NATIVE if native_layer else UNSEEN_LOCKS]
+    if python.get("gil", True) and not native_layer:
+        lines.append(UNSEEN_GIL)
+    return [*lines, UNSEEN_CORES]
 
 
 def cores_said(cores: int | None) -> str:

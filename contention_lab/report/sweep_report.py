@@ -212,10 +212,7 @@ def _traceless(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
 
 
 def _unseen(result: Mapping[str, Any]) -> list[str]:
-    lines = [conditions.UNSEEN_LOCKS]
-    if result["python"].get("gil", True):
-        lines.append(conditions.UNSEEN_GIL)
-    lines.append(conditions.UNSEEN_CORES)
+    lines = conditions.unseen(result["python"], native_layer=False)
     lines.append(
         "Times of the plot come from runs with recording off; everything about waiting and holding "
         "comes from one traced run for each point."

@@ -82,7 +82,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "states": used_states([bar for view in views for bar in view.bars]),
         "flame_kinds": FLAME_KINDS,
         "machine": conditions.machine_rows(machine, python, version),
-        "unseen": _unseen(python),
+        "unseen": conditions.unseen(python, native_layer=trace.meta.get("native_layer") is True),
     }
     return render("trace.html", flame_data(views), context)
 
@@ -122,11 +122,3 @@ def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) 
         )
         if text
     ]
-
-
-def _unseen(python: Mapping[str, Any]) -> list[str]:
-    lines = [conditions.UNSEEN_LOCKS]
-    if python.get("gil", True):
-        lines.append(conditions.UNSEEN_GIL)
-    lines.append(conditions.UNSEEN_CORES)
-    return lines

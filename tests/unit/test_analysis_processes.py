@@ -109,5 +109,5 @@ def test_a_process_of_an_earlier_run_is_left_out_and_said_to_be() -> None:
     assert diagnosis.verdict == "healthy"
     assert diagnosis.problems == (
         *diagnose_together([now]).problems,
-        "app.202.clt: left out, since it is of another run",
+        "app.202.clt: left out, since it did not run at the same time",
     )

@@ -45,7 +45,9 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     if not traces:
         raise ValueError("diagnose_together needs at least one trace")
     traces, others = of_one_run(traces)
-    left_out = tuple(f"{trace.path}: left out, since it did not run at the same time" for trace in others)
+    left_out = tuple(
+        f"{trace.path}: left out, since it did not run at the same time" for trace in others
+    )
     alone = [diagnose(trace) for trace in traces]
     if len(alone) == 1:
         return replace(alone[0], problems=(*alone[0].problems, *left_out))

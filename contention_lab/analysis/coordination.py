@@ -154,7 +154,7 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
         if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
             purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
         made_at = lock.site or lock_number
-        key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.name
+        key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.label
         number = min(places.setdefault(key, len(places)), MOST_CASES - 1)
         if number == len(purposes):
             purposes.append(purpose)

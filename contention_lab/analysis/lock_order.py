@@ -94,7 +94,7 @@ def inversions(trace: Trace) -> tuple[Inversion, ...]:
 
     Of rings through the same places one is returned.
     """
-    found: dict[frozenset[tuple[Frame | None, ...]], Inversion] = {}
+    found: dict[frozenset[tuple[tuple[Frame | None, str], ...]], Inversion] = {}
     orders = _of_mutexes(trace.orders)
     for knot in _knots(orders):
         ways = _ways(trace, knot, orders)
@@ -108,9 +108,10 @@ def inversions(trace: Trace) -> tuple[Inversion, ...]:
     return tuple(sorted(found.values(), key=lambda one: max(step.time_ns for step in one.steps)))
 
 
-def _place(trace: Trace, step: Step) -> tuple[Frame | None, ...]:
-    """Return by what a step is the same as another one: the places its locks were made at."""
-    return tuple(trace.lock(lock).site for lock in (step.held, step.taken))
+def _place(trace: Trace, step: Step) -> tuple[tuple[Frame | None, str], ...]:
+    """Return by what a step is the same as another one: where its locks were made, as what."""
+    locks = (trace.lock(lock) for lock in (step.held, step.taken))
+    return tuple((lock.site, lock.label if lock.site else "") for lock in locks)
 
 
 def signals(orders: Records) -> npt.NDArray[np.uint32]:

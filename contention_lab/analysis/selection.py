@@ -77,8 +77,7 @@ def by_site(trace: Trace) -> Trace:
     stands_for = np.arange(max(used, default=0) + 1, dtype=np.uint32)
     for number in sorted(used):
         one = trace.lock(number)
-        unknown = 0 if one.name or one.site else number
-        stands_for[number] = first.setdefault((one.type, one.name, one.site, unknown), number)
+        stands_for[number] = first.setdefault((one.type, one.label, one.site), number)
         instances[int(stands_for[number])] = instances.get(int(stands_for[number]), 0) + 1
     locks = dict(trace.locks)
     for number, count in instances.items():

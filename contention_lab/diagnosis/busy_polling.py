@@ -77,7 +77,7 @@ def _by_site(file: CaseFile, every: Sequence[Looks]) -> list[tuple[Looks, ...]]:
     groups: dict[object, list[Looks]] = defaultdict(list)
     for looks in every:
         lock = file.trace.lock(looks.lock)
-        groups[lock.type, lock.name, lock.site, lock.id * (lock.site is None)].append(looks)
+        groups[lock.type, lock.label, lock.site].append(looks)
     return [tuple(group) for group in groups.values()]
 
 

@@ -186,8 +186,7 @@ class CaseFile:
 
 def _identity(row: LockRow) -> tuple[Any, ...]:
     """Return by what a lock is the same as another one: type, name and where it was made."""
-    unnamed = row.lock.id if row.lock.site is None and not row.lock.name else 0
-    return row.lock.type, row.lock.name, row.lock.site, unnamed
+    return row.lock.type, row.lock.label, row.lock.site
 
 
 def _representative(

@@ -47,7 +47,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     groups: dict[tuple[Any, ...], list[LockRow]] = defaultdict(list)
     for row in file.rows:
         lock = row.lock
-        groups[lock.type, lock.name, lock.site, lock.id * (lock.site is None)].append(row)
+        groups[lock.type, lock.label, lock.site].append(row)
     for rows in groups.values():
         finding = _of_rows(file, rows, float(cost_ns))
         if finding is not None:

@@ -111,7 +111,7 @@ class TraceBuilder:
         self._complete = complete
         self._chunk_bytes = chunk_bytes
         self._codes: dict[tuple[str, str, int], int] = {}
-        self._frames: dict[tuple[int, int], int] = {}
+        self._frames: dict[tuple[int, int, int], int] = {}
         self._stacks: dict[tuple[tuple[int, ...], bool], int] = {}
         self._locks: list[bytes] = []
         self._threads: dict[int, bytes] = {}
@@ -129,12 +129,12 @@ class TraceBuilder:
         self._status: dict[str, int] = {}
 
     def add_frame(
-        self, function: str, filename: str, line: int, *, first_line: int | None = None
+        self, function: str, filename: str, line: int, *, first_line: int | None = None, at: int = 0
     ) -> int:
-        """Return the id of a place in the program; the function starts there by default."""
+        """Return the id of a place (instruction `at`); the function starts there by default."""
         code = (function, filename, line if first_line is None else first_line)
         code_id = self._codes.setdefault(code, len(self._codes) + 1)
-        return self._frames.setdefault((code_id, line), len(self._frames) + 1)
+        return self._frames.setdefault((code_id, line, at), len(self._frames) + 1)
 
     def add_stack(self, *frames: int, truncated: bool = False) -> int:
         """Return the id of a stack of frames, innermost first."""

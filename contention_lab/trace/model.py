@@ -97,6 +97,8 @@ class Lock:
         It is the n-th lock made at its site, from 1.
     variable
         The variable or attribute that the source assigns it to (`Catalog._lock`), or empty.
+    call
+        It was made by the n-th of the calls on that line which make locks, from 1.
     """
 
     id: int
@@ -106,14 +108,19 @@ class Lock:
     parent: int
     instance: int
     variable: str = ""
+    call: int = 1
 
     @property
     def label(self) -> str:
-        """The given name, else the variable, else `module:qualname:line`, else `lock #id`."""
+        """The given name, else the variable, else `module:qualname:line`, else `lock #id`.
+
+        Locks made by other calls than the first on their line end in `#2`, `#3` and so on.
+        """
         if self.name or self.variable:
             return self.name or self.variable
         if self.site is not None:
-            return f"{self.site.module}:{self.site.function}:{self.site.line}"
+            place = f"{self.site.module}:{self.site.function}:{self.site.line}"
+            return place if self.call == 1 else f"{place}#{self.call}"
         return f"lock #{self.id}"
 
 

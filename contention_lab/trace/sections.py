@@ -64,9 +64,9 @@ def code_records(codes: Mapping[tuple[str, str, int], int]) -> list[bytes]:
     return records
 
 
-def frame_records(frames: Mapping[tuple[int, int], int]) -> Records:
-    """Return records of frames: code object and line, by id."""
-    rows = [(number, code, line, 0) for (code, line), number in frames.items()]
+def frame_records(frames: Mapping[tuple[int, int, int], int]) -> Records:
+    """Return records of frames: code object, line and instruction, by id."""
+    rows = [(number, *place) for place, number in frames.items()]
     return np.array(rows, dtype=FRAME)
 
 

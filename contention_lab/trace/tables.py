@@ -49,7 +49,7 @@ class Tables:
         self.truncated_stacks: set[int] = set()
         self.threads: dict[int, Thread] = {}
         self._codes: dict[int, tuple[str, str, int]] = {}
-        self._frames: dict[int, tuple[int, int]] = {}
+        self._frames: dict[int, tuple[int, int, int]] = {}
         self._locks: dict[int, tuple[int, int, str, str]] = {}
         self._odd: Counter[str] = Counter()
 
@@ -71,9 +71,10 @@ class Tables:
 
     def add_frames(self, records: Records) -> None:
         """Read the records of a FRAMES chunk."""
-        columns = (records[name].tolist() for name in ("id", "code", "line"))
-        for frame, code, line in zip(*columns, strict=True):
-            self._insert(self._frames, frame, (code, line), "frames")
+        columns = (records[name].tolist() for name in ("id", "code", "line", "lasti"))
+        for frame, *place in zip(*columns, strict=True):
+            code, line, at = place
+            self._insert(self._frames, frame, (code, line, at), "frames")
 
     def add_stacks(self, chunk: Chunk) -> None:
         """Read a STACKS chunk."""
@@ -111,7 +112,7 @@ class Tables:
     def frames(self) -> dict[int, Frame]:
         """Return the frames whose code object is known, by id."""
         frames = {}
-        for frame, (code, line) in self._frames.items():
+        for frame, (code, line, _) in self._frames.items():
             known = self._codes.get(code)
             if known is None:
                 self._odd["frames refer to code objects the file does not define"] += 1
@@ -126,16 +127,34 @@ class Tables:
     def locks(self, frames: dict[int, Frame]) -> dict[int, Lock]:
         """Return the locks by id, in the order of creation."""
         parents = self._parents()
-        instances: Counter[Frame | None] = Counter()
+        instances: Counter[tuple[Frame | None, int]] = Counter()
+        calls = self._calls(frames)
         locks = {}
         for lock in sorted(self._locks):
             site_id, _, kind, name = self._locks[lock]
             site = frames.get(site_id)
             if site_id and site is None:
                 self._odd["locks refer to frames the file does not define"] += 1
-            instances[site] += 1
-            locks[lock] = Lock(lock, kind, name, site, parents[lock], instances[site])
+            call = calls.get(site_id, 1)
+            instances[site, call] += 1
+            locks[lock] = Lock(
+                lock, kind, name, site, parents[lock], instances[site, call], call=call
+            )
         return locks
+
+    def _calls(self, frames: dict[int, Frame]) -> dict[int, int]:
+        """Return which of the calls on its line made a lock, by frame: from 1, as they run."""
+        sites = {site for site, *_ in self._locks.values()} & frames.keys()
+        lines: dict[tuple[int, int], set[int]] = {}
+        for site in sites:
+            code, line, at = self._frames[site]
+            lines.setdefault((code, line), set()).add(at)
+        order = {key: sorted(found) for key, found in lines.items()}
+        return {
+            site: 1 + order[code, line].index(at)
+            for site in sites
+            for code, line, at in (self._frames[site],)
+        }
 
     def problems(self) -> Iterator[str]:
         """Yield what could not be true, one sentence each."""

@@ -41,16 +41,21 @@ def name_locks(
     """
     main = PurePath(program).stem if isinstance(program, str) else ""
     named = dict(locks)
-    variables: dict[Frame, str] = {}
     names_of = cache(lambda path: _names_before(path, before_unix_ns))
+    calls: dict[Frame, int] = {}
+    for lock in locks.values():
+        if lock.site is not None:
+            calls[lock.site] = max(lock.call, calls.get(lock.site, 1))
     for number, lock in locks.items():
-        if lock.name or lock.site is None:
-            continue
         site = lock.site
-        if site not in variables:
-            variables[site] = _in_scope(names_of(site.filename).get(site.line, ""), site, main)
-        if variables[site]:
-            named[number] = replace(lock, variable=variables[site])
+        if lock.name or site is None:
+            continue
+        targets = names_of(site.filename).get(site.line, ())
+        if len(targets) != calls[site] and len(set(targets)) != 1:
+            continue  # some call makes no lock, or was never made: which is which?
+        target = targets[min(lock.call, len(targets)) - 1]
+        if target:
+            named[number] = replace(lock, variable=_in_scope(target, site, main))
     return named
 
 
@@ -66,7 +71,7 @@ def _in_scope(target: str, site: Frame, main: str) -> str:
     return ".".join([*scopes[-1:], target])
 
 
-def _names_before(path: str, before_unix_ns: int) -> dict[int, str]:
+def _names_before(path: str, before_unix_ns: int) -> dict[int, tuple[str, ...]]:
     """Return what is assigned at each line of a file; of a newer or unreadable one, nothing."""
     try:
         status = Path(path).stat()
@@ -78,23 +83,25 @@ def _names_before(path: str, before_unix_ns: int) -> dict[int, str]:
 
 
 @lru_cache(maxsize=256)
-def _names(path: str, changed_ns: int) -> dict[int, str]:
-    """Return what is assigned at each line of a file, as of when it was changed."""
+def _names(path: str, changed_ns: int) -> dict[int, tuple[str, ...]]:
+    """Return what is assigned by the calls of each line of a file, as of when it was changed."""
     del changed_ns
     tree = ast.parse(Path(path).read_bytes())
-    found: dict[int, str] = {}
-    ambiguous = set()
-    for line, target in _targets(tree):
-        if found.setdefault(line, target) != target:
-            ambiguous.add(line)
-    return {line: target for line, target in found.items() if line not in ambiguous}
+    found: dict[int, dict[tuple[int, int], str]] = {}
+    for call, target in _targets(tree):
+        end = call.end_lineno or 0, call.end_col_offset or 0
+        found.setdefault(call.lineno, {})[end] = target
+    return {
+        line: tuple(target for _, target in sorted(targets.items()))
+        for line, targets in found.items()
+    }
 
 
-def _targets(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield lines of calls, and what the call's result is assigned to or put into."""
+def _targets(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Yield calls, and what the call's result is assigned to or put into."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            yield from _made(node.value, _written(node.targets[0]))
+            yield from _assigned(node.targets[0], node.value)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             yield from _made(node.value, _written(node.target))
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
@@ -108,12 +115,24 @@ def _targets(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from _made(node.args[-1], _element_of(_written(node.func.value)))
 
 
-def _made(value: ast.expr, target: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of calls whose result becomes the value, or an element of it."""
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Call, str]]:
+    """Yield calls whose result is assigned to a target, or to one of several."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield from _made(value, _written(target))
+        return
+    parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    starred = any(isinstance(one, ast.Starred) for one in (*target.elts, *parts))
+    if len(parts) == len(target.elts) and not starred:
+        for one, part in zip(target.elts, parts, strict=True):
+            yield from _assigned(one, part)
+
+
+def _made(value: ast.expr, target: str) -> Iterator[tuple[ast.Call, str]]:
+    """Yield calls whose result becomes the value, or an element of it."""
     if not target:
         return
     if isinstance(value, ast.Call):
-        yield value.lineno, target
+        yield value, target
     elif isinstance(value, ast.BoolOp):
         for part in value.values:
             yield from _made(part, target)

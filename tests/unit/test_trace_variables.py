@@ -106,3 +106,37 @@ def _label(
     lock = builder.add_lock("threading.Lock", name=name, site=frame)
     builder.write(folder / "app.clt")
     return load(folder / "app.clt").locks[lock].label
+
+
+TOGETHER = """\
+import threading
+small, big = threading.Lock(), threading.Lock()
+both = [threading.Lock(), threading.Lock()]
+first, *rest = threading.Lock(), threading.Lock()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        (2, ["app.small", "app.big"]),
+        (3, ["app.both[...]", "app.both[...]"]),
+        (4, ["app:<module>:4", "app:<module>:4#2"]),  # one of them is named, but which?
+    ],
+)
+def test_locks_made_on_one_line_are_told_apart(
+    tmp_path: Path, line: int, labels: list[str]
+) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(TOGETHER, encoding="utf-8")
+    os.utime(path, ns=(1000, 1000))
+    builder = TraceBuilder(start_unix_ns=2000)
+    for at in (40, 12, 40):  # the order of calls, not that of making, is the source's
+        frame = builder.add_frame("<module>", str(path), line, first_line=1, at=at)
+        builder.add_lock("threading.Lock", site=frame)
+    builder.write(tmp_path / "app.clt")
+
+    locks = load(tmp_path / "app.clt").locks
+
+    assert [locks[number].label for number in (2, 1)] == labels
+    assert [locks[number].instance for number in (1, 2, 3)] == [1, 1, 2]

@@ -5,6 +5,7 @@ laid out in `schema.py`. Nothing here knows who recorded, or draws conclusions.
 """
 
 from contention_lab.trace.builder import TraceBuilder
+from contention_lab.trace.columns import Columns
 from contention_lab.trace.model import Frame, Lock, Thread, Trace, TraceError
 from contention_lab.trace.not_seen import not_seen
 from contention_lab.trace.reader import load, parse
@@ -27,6 +28,7 @@ __all__ = [
     "Call",
     "ChunkKind",
     "Clock",
+    "Columns",
     "Frame",
     "GilFlag",
     "HoldFlag",

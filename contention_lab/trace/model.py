@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contention_lab.trace.native import NativeFrame, NativeTables
 from contention_lab.trace.records import (
+    hold_columns,
     joined_events,
     joined_gil,
     joined_holds,
@@ -26,6 +27,7 @@ from contention_lab.trace.records import (
     joined_waits,
     last_counters,
     last_gil_totals,
+    wait_columns,
 )
 from contention_lab.trace.schema import ChunkKind
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from contention_lab.trace.columns import Columns
     from contention_lab.trace.records import Records
     from contention_lab.trace.schema import Clock, Level
 
@@ -227,6 +230,8 @@ class Trace:
     start_mono_ns: int = 0
     layer_chunks: Mapping[ChunkKind, Sequence[Records]] = field(repr=False, default_factory=dict)
     native: NativeTables = field(repr=False, default_factory=NativeTables)
+    derived: dict[str, Any] = field(repr=False, compare=False, init=False, default_factory=dict)
+    """What the analysis has worked out of the records and needs again."""
 
     @cached_property
     def waits(self) -> Records:
@@ -237,6 +242,16 @@ class Trace:
     def holds(self) -> Records:
         """Recorded holds, `schema.HOLD`, as written; short ones carry the flag UNCONTENDED."""
         return joined_holds(self.hold_chunks)
+
+    @cached_property
+    def wait_columns(self) -> Columns:
+        """The same as `waits` by field: for large traces, of which a copy is too much."""
+        return wait_columns(self.wait_chunks)
+
+    @cached_property
+    def hold_columns(self) -> Columns:
+        """The same as `holds` by field."""
+        return hold_columns(self.hold_chunks)
 
     @cached_property
     def counters(self) -> Records:

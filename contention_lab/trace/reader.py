@@ -19,6 +19,7 @@ import numpy as np
 
 from contention_lab.trace.checks import Checks
 from contention_lab.trace.chunk import chunks
+from contention_lab.trace.mapped import let_go
 from contention_lab.trace.model import Trace, TraceError
 from contention_lab.trace.native import NativeTables
 from contention_lab.trace.schema import (
@@ -102,6 +103,7 @@ def parse(data: bytes | memoryview, path: str = "<memory>") -> Trace:
     content = _Content(newer=int(header["minor"]) > MINOR)
     for chunk in chunks(data, int(header["header_bytes"]), content.problems):
         content.add(chunk)
+        let_go(chunk.payload)
     return content.trace(path, header)
 
 
@@ -191,8 +193,10 @@ class _Content:
         checks = Checks(locks=locks, threads=tables.threads, frames=frames, stacks=tables.stacks)
         for records in self._waits:
             checks.waits(records)
+            let_go(records)
         for thread, records in self._holds:
             checks.holds(thread, records)
+            let_go(records)
         for records in self._counters:
             checks.counters(records)
         for records in self._orders:

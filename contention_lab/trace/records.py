@@ -6,12 +6,15 @@ several are joined once.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from contention_lab.trace.columns import Columns
 from contention_lab.trace.layer_schema import GIL_TOTAL
+from contention_lab.trace.mapped import let_go
 from contention_lab.trace.schema import (
     COUNTER,
     FIXED_RECORDS,
@@ -40,7 +43,18 @@ def joined_waits(chunks: Sequence[Records]) -> Records:
     A wait that was written while it was open, and again when it was over, is there once.
     """
     records = _joined(chunks, WAIT)
-    return _settled(records, records["outcome"] == Outcome.OPEN)
+    return _settled(records, _replaced_waits(records))
+
+
+def wait_columns(chunks: Sequence[Records]) -> Columns:
+    """Return the same as `joined_waits` by field."""
+    return Columns([(len(one), partial(_as_it_is, one)) for one in chunks], WAIT, _replaced_waits)
+
+
+def hold_columns(chunks: Sequence[tuple[int, Records]]) -> Columns:
+    """Return the same as `joined_holds` by field."""
+    reads = [(len(records), partial(_as_holds, thread, records)) for thread, records in chunks]
+    return Columns(reads, HOLD, _replaced_holds)
 
 
 def joined_orders(chunks: Sequence[Records]) -> Records:
@@ -78,25 +92,31 @@ def joined_holds(chunks: Sequence[tuple[int, Records]]) -> Records:
 
     A hold that was written while it lasted, and again when it was over, is there once.
     """
-    if all(records.dtype == HOLD for _, records in chunks):
-        holds = _joined([records for _, records in chunks], HOLD)
-        return _settled(holds, holds["flags"] & int(HoldFlag.OPEN) != 0)
-    holds = np.zeros(sum(len(records) for _, records in chunks), dtype=HOLD)
-    at = 0
-    for thread, records in chunks:
-        part = holds[at : at + len(records)]
-        at += len(records)
-        if records.dtype == HOLD:
-            part[:] = records
-            continue
-        part["start_ns"] = records["start_ns"]
-        part["end_ns"] = records["start_ns"] + records["hold_ns"].astype(np.uint64)
-        part["lock"] = records["lock"]
-        part["site"] = records["site"]
-        part["thread"] = thread
-        part["release_thread"] = thread
-        part["flags"] = int(HoldFlag.UNCONTENDED)
-    return _settled(_read_only(holds), holds["flags"] & int(HoldFlag.OPEN) != 0)
+    if len(chunks) == 1:
+        holds = _as_holds(*chunks[0]).view()
+    else:
+        holds = np.empty(sum(len(records) for _, records in chunks), dtype=HOLD)
+        at = 0
+        for thread, records in chunks:
+            holds[at : at + len(records)] = _as_holds(thread, records)
+            at += len(records)
+            let_go(records)
+    return _settled(_read_only(holds), _replaced_holds(holds))
+
+
+def _as_holds(thread: int, records: Records) -> Records:
+    """Return records of short holds as those of any."""
+    if records.dtype == HOLD:
+        return records
+    holds = np.zeros(len(records), dtype=HOLD)
+    holds["start_ns"] = records["start_ns"]
+    holds["end_ns"] = records["start_ns"] + records["hold_ns"].astype(np.uint64)
+    holds["lock"] = records["lock"]
+    holds["site"] = records["site"]
+    holds["thread"] = thread
+    holds["release_thread"] = thread
+    holds["flags"] = int(HoldFlag.UNCONTENDED)
+    return holds
 
 
 def joined_events(chunks: Sequence[Records], kind: ChunkKind) -> Records:
@@ -119,10 +139,22 @@ def last_counters(chunks: Sequence[Records]) -> Records:
     return _read_only(records[len(records) - 1 - from_the_end])
 
 
-def _settled(records: Records, is_open: npt.NDArray[np.bool_]) -> Records:
-    """Leave out records of something open that a later record of the same thing replaces."""
+def _as_it_is(records: Records) -> Records:
+    return records
+
+
+def _replaced_waits(records: Records | Columns) -> npt.NDArray[np.int64]:
+    return _replaced(records, records["outcome"] == Outcome.OPEN)
+
+
+def _replaced_holds(records: Records | Columns) -> npt.NDArray[np.int64]:
+    return _replaced(records, records["flags"] & int(HoldFlag.OPEN) != 0)
+
+
+def _replaced(records: Records | Columns, is_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return which records are of something open that a later record of the same thing replaces."""
     if not is_open.any():
-        return records
+        return np.zeros(0, dtype=np.int64)
     again = np.flatnonzero(np.isin(records["start_ns"], records["start_ns"][is_open]))
     things = records[again]
     last: dict[tuple[int, int, int], int] = {}
@@ -130,7 +162,10 @@ def _settled(records: Records, is_open: npt.NDArray[np.bool_]) -> Records:
     for at, thing in zip(again.tolist(), zip(*columns, strict=True), strict=True):
         if thing not in last or is_open[last[thing]]:
             last[thing] = at
-    replaced = np.setdiff1d(again[is_open[again]], np.array([*last.values()]))
+    return np.setdiff1d(again[is_open[again]], np.array([*last.values()]))
+
+
+def _settled(records: Records, replaced: npt.NDArray[np.int64]) -> Records:
     return _read_only(np.delete(records, replaced)) if len(replaced) else records
 
 
@@ -142,6 +177,7 @@ def _joined(chunks: Sequence[Records], dtype: np.dtype[np.void]) -> Records:
     for chunk in chunks:
         records[at : at + len(chunk)] = chunk
         at += len(chunk)
+        let_go(chunk)
     return _read_only(records)
 
 

@@ -185,13 +185,13 @@ class Activity:
         threads = [lock.id for lock in locks if lock.type.startswith("threading.Thread")]
         spans = spans.where(np.isin(spans.lock, threads))
         order = np.lexsort((spans.start_ns, spans.thread))
-        return spans.thread[order], spans.start_ns[order]
+        return spans.thread[order].astype(np.int64), spans.start_ns[order]
 
     @cached_property
     def _waits(self) -> tuple[Integers, Integers, Integers]:
         """All recorded waits, ordered by thread: whose, from when, until when."""
         spans = [lock_waits(self.trace), self._coordination]
-        outcome = [self.trace.waits["outcome"][part.index] for part in spans]
+        outcome = [self.trace.wait_columns["outcome"][part.index] for part in spans]
         tried = np.concatenate(outcome) != Outcome.FAILED_TRY
         owner, start = (
             np.concatenate([getattr(part, name) for part in spans])[tried]
@@ -199,8 +199,8 @@ class Activity:
         )
         # The wait for the GIL that follows is no work either.
         index = np.concatenate([part.index for part in spans])[tried]
-        end = np.minimum(self.trace.waits["end_ns"][index], LAST_TIME_NS).astype(np.int64)
-        is_open = self.trace.waits["outcome"][index] == Outcome.OPEN
+        end = np.minimum(self.trace.wait_columns["end_ns"][index], LAST_TIME_NS).astype(np.int64)
+        is_open = self.trace.wait_columns["outcome"][index] == Outcome.OPEN
         end = np.where(is_open, np.maximum(end, self.trace.duration_ns), end)
         order = np.argsort(owner, kind="stable")
         return owner[order], start[order], end[order]

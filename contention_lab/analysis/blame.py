@@ -82,7 +82,7 @@ def blame(trace: Trace) -> Blame:
     np.add.at(blamed, wait, np.concatenate([part["ns"] for part in found]))
     left = waits.length_ns - blamed
     alone = np.bincount(wait, minlength=len(left)) == 0
-    named = trace.waits["holder"][waits.index] != 0
+    named = trace.wait_columns["holder"][waits.index] != 0
     rest = np.zeros(np.count_nonzero(left), dtype=PAIR)
     rest["wait"] = np.flatnonzero(left)
     rest["hold"] = np.where(alone & named, UNRECORDED, HAND_OFF)[left > 0]
@@ -111,10 +111,10 @@ def holder_gil_ns(
     """
     held = np.flatnonzero(pairs["hold"] >= 0)
     ready = ready_ns[pairs["hold"][held]]
-    start = trace.holds["start_ns"][pairs["hold"][held]].astype(np.int64)
+    start = trace.hold_columns["start_ns"][pairs["hold"][held]].astype(np.int64)
     wait = pairs["wait"][held]
-    begin = np.maximum(start, trace.waits["start_ns"][wait].astype(np.int64))
-    end = np.minimum(ready, trace.waits["end_ns"][wait].astype(np.int64))
+    begin = np.maximum(start, trace.wait_columns["start_ns"][wait].astype(np.int64))
+    end = np.minimum(ready, trace.wait_columns["end_ns"][wait].astype(np.int64))
     gil_ns = np.zeros(len(pairs), dtype=np.int64)
     gil_ns[held] = np.clip(end - begin, 0, pairs["ns"][held])
     return gil_ns

@@ -55,7 +55,7 @@ def block_matrix(
     rows = waiting.which[pairs["wait"]]
     mine: npt.NDArray[np.bool_] | bool = True
     if locks is not None:
-        mine = np.isin(trace.waits["lock"][pairs["wait"]], list(locks))
+        mine = np.isin(trace.wait_columns["lock"][pairs["wait"]], list(locks))
     frames = (*holding.frames, GIL)
     shape = len(waiting.frames), len(frames)
     cells = np.zeros(shape)

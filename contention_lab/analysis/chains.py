@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
     Integers = npt.NDArray[np.int64]
+    Ids = npt.NDArray[np.uint32]
 
 LONGEST: Final = 8
 """Steps followed at most: a chain that goes on is a ring, see `wait_for.py`."""
@@ -135,8 +136,8 @@ def _taken_under(trace: Trace, locks: Integers) -> Integers:
     """Return the locks that were taken while some of these were held, and under those in turn."""
     orders = trace.orders
     if not len(orders):
-        others = np.unique(trace.waits["lock"]).astype(np.int64)
-        return others if len(trace.waits) <= WITHOUT_ORDERS else others[:0]
+        others = np.unique(trace.wait_columns["lock"]).astype(np.int64)
+        return others if len(trace.wait_columns) <= WITHOUT_ORDERS else others[:0]
     reached = locks
     for _ in range(LONGEST):
         taken = orders["lock"][np.isin(orders["held"], reached)].astype(np.int64)
@@ -178,13 +179,13 @@ class _Weight:
 class _Index:
     """Spans that belong to something and do not overlap others of it, findable by time."""
 
-    def __init__(self, spans: Spans, owner: Integers) -> None:
+    def __init__(self, spans: Spans, owner: Ids) -> None:
         self._owners = np.unique(owner)
         place = np.searchsorted(self._owners, owner)
         order = np.lexsort((spans.start_ns, place))
         self._spans, self._place = spans.where(order), place[order]
 
-    def within(self, outer: Spans, owner: Integers) -> Spans:
+    def within(self, outer: Spans, owner: Ids) -> Spans:
         """Return the parts of the spans that lie in outer ones of the same owner."""
         mine = np.isin(owner, self._owners)
         outer, place = outer.where(mine), np.searchsorted(self._owners, owner[mine])

@@ -11,13 +11,14 @@ Where holds of a lock overlap each other (a semaphore) it is the pairs that are 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from contention_lab.analysis.blame import UNRECORDED, holder_gil_ns
+from contention_lab.analysis.distinct import among, values
 from contention_lab.analysis.intervals import hold_spans, lock_waits
-from contention_lab.analysis.overlap import PAIR, Line, overlaps
+from contention_lab.analysis.overlap import Line, overlaps
 from contention_lab.analysis.readiness import ready_to_run
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
     Integers = npt.NDArray[np.int64]
+
+
+BLOCK: Final = 1 << 18
+"""Holds worked on at a time: bounds temporary memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +56,9 @@ class Charges:
         Of it: while the holder had the lock but not yet the GIL.
     """
 
-    hold: Integers
-    wait: Integers
-    lock: Integers
+    hold: npt.NDArray[np.int32]
+    wait: npt.NDArray[np.int32]
+    lock: npt.NDArray[np.uint32]
     ns: Integers
     gil_ns: Integers
 
@@ -72,18 +77,18 @@ def charges(trace: Trace, locks: Collection[int] | None = None) -> Charges:
     """
     waits, holds = lock_waits(trace), hold_spans(trace)
     if locks is not None:
-        waits = waits.where(np.isin(waits.lock, np.fromiter(locks, dtype=np.int64)))
+        waits = waits.where(among(waits.lock, np.fromiter(locks, dtype=np.int64)))
     waits = waits.where(waits.length_ns > 0)
     cost = _Cost(trace, waits)
-    holds = holds.where((holds.length_ns > 0) & np.isin(holds.lock, waits.lock))
+    holds = holds.where((holds.length_ns > 0) & among(holds.lock, values(waits.lock)))
     if len(holds.index) and len(waits.index):
         line = cost.line(waits, holds)
         crowded = np.unique(line.holds.lock[line.crowded()])
         if len(crowded):
-            among = np.isin(waits.lock, crowded)
-            cost.add_pairs(waits.where(among), holds.where(np.isin(holds.lock, crowded)))
-            waits = waits.where(~among)
-            line = cost.line(waits, holds.where(np.isin(holds.lock, crowded, invert=True)))
+            wait_is, hold_is = among(waits.lock, crowded), among(holds.lock, crowded)
+            cost.add_pairs(waits.where(wait_is), holds.where(hold_is))
+            waits = waits.where(~wait_is)
+            line = cost.line(waits, holds.where(~hold_is))
         if len(line.waits.index) and len(line.holds.index):
             cost.add_line(line)
     return cost.charges()
@@ -96,35 +101,44 @@ class _Cost:
         self.trace = trace
         self.waits = waits
         self.ready = ready_to_run(trace)
-        self.ns = np.zeros(len(trace.holds), dtype=np.int64)
-        self.gil_ns = np.zeros(len(trace.holds), dtype=np.int64)
-        self.seen = np.full(len(trace.holds), -1, dtype=np.int64)
-        self.overlaps_hold = np.zeros(len(trace.waits), dtype=np.bool_)
+        self.is_late = self.ready is not hold_spans(trace).start_ns
+        # Memory that is never written to takes none.
+        self.ns, self.gil_ns, self.longest = np.zeros((3, len(trace.hold_columns)), dtype=np.int64)
+        self.seen = np.full(len(trace.hold_columns), -1, dtype=np.int32)
+        self.overlaps_hold = np.zeros(len(trace.wait_columns), dtype=np.bool_)
 
     def line(self, waits: Spans, holds: Spans) -> Line:
         """Lay out waits and holds."""
+        if not self.is_late:
+            return Line(waits, holds)
         ready_ns = np.clip(self.ready[holds.index], holds.start_ns, holds.end_ns)
         return Line(waits, holds, ready_ns)
 
     def add_pairs(self, waits: Spans, holds: Spans) -> None:
         """Add locks whose holds overlap each other."""
-        pairs = np.concatenate([*overlaps(waits, holds), np.zeros(0, dtype=PAIR)])
-        pairs["wait"] = waits.index[pairs["wait"]]
-        pairs["gil_ns"] = holder_gil_ns(self.trace, pairs, self.ready)
-        np.add.at(self.ns, pairs["hold"], pairs["ns"])
-        np.add.at(self.gil_ns, pairs["hold"], pairs["gil_ns"])
-        self.overlaps_hold[pairs["wait"]] = True
-        self._see(pairs["wait"].astype(np.int64), pairs["hold"].astype(np.int64), pairs["ns"])
+        for pairs in overlaps(waits, holds):
+            pairs["wait"] = waits.index[pairs["wait"]]
+            hold = pairs["hold"]
+            np.add.at(self.ns, hold, pairs["ns"])
+            if self.is_late:
+                np.add.at(self.gil_ns, hold, holder_gil_ns(self.trace, pairs, self.ready))
+            self.overlaps_hold[pairs["wait"]] = True
+            self._see(pairs["wait"], hold, pairs["ns"])
 
     def add_line(self, line: Line) -> None:
         """Add locks that have one hold at a time."""
         waits, holds = line.waits, line.holds
-        waited = _Waited(line)
-        before = waited.until(line.hold_start, holds.start_ns)
-        ns = waited.until(line.hold_end, holds.end_ns) - before
-        late = line.ready_ns > holds.start_ns
+        late = np.flatnonzero(line.ready_ns > holds.start_ns)
+        before, ns, until_ready = _waited(
+            line,
+            (line.hold_start, holds.start_ns),
+            (line.hold_end, holds.end_ns),
+            (line.ready[late], line.ready_ns[late]),
+        )
+        ns -= before
         gil_ns = np.zeros(len(ns), dtype=np.int64)
-        gil_ns[late] = waited.until(line.ready[late], line.ready_ns[late]) - before[late]
+        gil_ns[late] = until_ready - before[late]
+        del before
         # The hold that a wait led to may start a little early by the clock of another core.
         last = np.searchsorted(line.hold_start, line.wait_end, side="left") - 1
         last_own = (
@@ -138,7 +152,10 @@ class _Cost:
         early_ns = waits.end_ns[last_own] - holds.start_ns[own]
         np.subtract.at(ns, own, early_ns)
         np.subtract.at(gil_ns, own, np.minimum(early_ns, line.ready_ns[own] - holds.start_ns[own]))
-        self.ns[holds.index], self.gil_ns[holds.index] = ns, gil_ns
+        self.ns[holds.index] = ns
+        if len(late):
+            self.gil_ns[holds.index] = gil_ns
+        del ns, gil_ns
         first = np.searchsorted(line.hold_end, line.wait_start, side="right")
         until = last + 1 - last_own
         self.overlaps_hold[waits.index] = until > first
@@ -148,59 +165,60 @@ class _Cost:
         shared = np.minimum(waits.end_ns[begun], holds.end_ns[first[begun]]) - waits.start_ns[begun]
         self._see(wait, hold, shared)
 
-    def _see(self, wait: Integers, hold: Integers, ns: Integers) -> None:
+    def _see(self, wait: npt.NDArray[np.int32], hold: npt.NDArray[np.int32], ns: Integers) -> None:
         """Note which wait saw what a holder was executing."""
-        records, held = self.trace.waits, self.trace.holds
+        records, held = self.trace.wait_columns, self.trace.hold_columns
         sight = (
             (records["holder_stack"][wait] != 0)
             & (records["holder"][wait] == held["thread"][hold])
             & (held["start_ns"][hold] <= records["start_ns"][wait])
         )
-        order = np.argsort(ns[sight], kind="stable")
-        self.seen[hold[sight][order]] = wait[sight][order]
+        wait, hold, ns = wait[sight], hold[sight], ns[sight]
+        np.maximum.at(self.longest, hold, ns)
+        most = ns == self.longest[hold]  # of equals, the last
+        self.seen[hold[most]] = wait[most]
 
     def charges(self) -> Charges:
         """Return what was added up, and the waits that overlap no hold but name a holder."""
         lost = ~self.overlaps_hold[self.waits.index]
-        lost &= self.trace.waits["holder"][self.waits.index] != 0
+        lost &= self.trace.wait_columns["holder"][self.waits.index] != 0
         waits = self.waits.where(lost)
-        hold = np.flatnonzero(self.ns)
-        none = np.zeros(len(waits.index), dtype=np.int64)
+        hold = np.flatnonzero(self.ns).astype(np.int32)
+        none = np.zeros(len(waits.index), dtype=np.int32)
         return Charges(
             hold=np.concatenate([hold, none + UNRECORDED]),
             wait=np.concatenate([self.seen[hold], waits.index]),
-            lock=np.concatenate([self.trace.holds["lock"][hold].astype(np.int64), waits.lock]),
+            lock=np.concatenate([self.trace.hold_columns["lock"][hold], waits.lock]),
             ns=np.concatenate([self.ns[hold], waits.length_ns]),
             gil_ns=np.concatenate([self.gil_ns[hold], none]),
         )
 
 
-class _Waited:
-    """How long all threads together have waited until a moment, by lock.
+def _waited(line: Line, *moments: tuple[Integers, Integers]) -> list[Integers]:
+    """Return how long all threads together have waited until some moments, by lock.
 
-    Times are added up modulo 2^64; only differences are used, and they fit.
+    To each is added a number that is the same for all moments of a lock. Times are added up modulo
+    2^64; only differences are used, and they fit.
+
+    Parameters
+    ----------
+    line
+        Has the waits.
+    moments
+        Positions on the line, and their times.
     """
-
-    def __init__(self, line: Line) -> None:
-        self._sides = [
-            _sorted_sums(line.wait_start, line.waits.start_ns),
-            _sorted_sums(line.wait_end, line.waits.end_ns),
-        ]
-
-    def until(self, key: Integers, time_ns: Integers) -> Integers:
-        """Return it, plus a number that is the same for all moments of a lock."""
-        begun, ended = (
-            (at * time_ns) - sums[at]
-            for keys, sums in self._sides
-            for at in (np.searchsorted(keys, key, side="right"),)
-        )
-        difference: Integers = begun - ended
-        return difference
-
-
-def _sorted_sums(keys: Integers, times: Integers) -> tuple[Integers, Integers]:
-    """Return keys in order, and for each number of them the sum of their times."""
-    order = np.argsort(keys, kind="stable")
-    sums = np.zeros(len(keys) + 1, dtype=np.int64)
-    np.cumsum(times[order], out=sums[1:])
-    return keys[order], sums
+    found: list[Integers] = [np.zeros(len(key), dtype=np.int64) for key, _ in moments]
+    for sign, keys, times in (
+        (1, line.wait_start, line.waits.start_ns),
+        (-1, line.wait_end, line.waits.end_ns),
+    ):
+        order = np.argsort(keys, kind="stable")
+        keys, sums = keys[order], np.zeros(len(keys) + 1, dtype=np.int64)
+        np.cumsum(times[order], out=sums[1:])
+        del order
+        for whole, (key, time_ns) in zip(found, moments, strict=True):
+            for begin in range(0, len(key), BLOCK):
+                part = slice(begin, begin + BLOCK)
+                at = np.searchsorted(keys, key[part], side="right")
+                whole[part] += sign * (at * time_ns[part] - sums[at])
+    return found

@@ -141,7 +141,7 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
     spans = coordination_waits(trace)
 
     def column(name: str) -> npt.NDArray[Any]:
-        return trace.waits[name][spans.index]
+        return spans.of(trace.wait_columns[name])
 
     lock_id, stack, flags = column("lock"), column("stack"), column("flags")
     keys, which = distinct(lock_id, stack, flags & int(WaitFlag.ROOM))
@@ -188,7 +188,7 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
                 index=part.index.astype(np.int64),
                 start_ns=part.start_ns,
                 end_ns=part.end_ns,
-                thread=part.thread,
+                thread=part.thread.astype(np.int64),
                 **{name: values[mine].astype(np.int64) for name, values in columns.items()},
             )
         )

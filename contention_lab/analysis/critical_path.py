@@ -159,7 +159,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     hold = table.hold[on_path].astype(np.int64)
     start, end = table.start[on_path], table.got[on_path]
     held = start.copy()
-    of_hold = trace.holds["start_ns"][hold[hold >= 0]]
+    of_hold = trace.hold_columns["start_ns"][hold[hold >= 0]]
     of_hold = np.minimum(of_hold, LAST_TIME_NS).astype(np.int64)
     held[hold >= 0] = np.clip(of_hold, start[hold >= 0], end[hold >= 0])
     return CriticalPath(
@@ -196,7 +196,7 @@ class _Table:
     """
 
     def __init__(self, trace: Trace) -> None:
-        waits = trace.waits
+        waits = trace.wait_columns
         index = np.flatnonzero(waits["outcome"] != Outcome.FAILED_TRY)
         self.begin_ns = 0
         if len(index) > MOST_WAITS:
@@ -265,7 +265,7 @@ class _Table:
 
     def _find_releases(self, who: npt.NDArray[np.uint32], when: Integers) -> None:
         """Find the release that ended each wait: the last one of its lock before it was had."""
-        holds = self._trace.holds
+        holds = self._trace.hold_columns
         wanted = np.flatnonzero(self._ended & ~self.is_coordination)
         over = holds["flags"] & int(HoldFlag.OPEN) == 0
         some = np.flatnonzero(over & (holds["end_ns"] > self.begin_ns))

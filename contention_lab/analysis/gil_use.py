@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.distinct import places, values
 from contention_lab.analysis.thread_samples import thread_samples
 from contention_lab.trace import GilFlag, Outcome, State
 
@@ -144,12 +144,17 @@ class _RecordedWaits:
 
     def __init__(self, trace: Trace) -> None:
         # During failed tries a thread runs, and is sampled.
-        waits = trace.waits[trace.waits["outcome"] != Outcome.FAILED_TRY]
-        start, end = (waits[name].astype(np.int64) for name in ("start_ns", "end_ns"))
-        length = np.maximum(0, end - start)
-        gil = np.minimum((waits["gil_ns"] + waits["gil_before_ns"]).astype(np.int64), length)
-        self.whole_s = _by_thread(waits["thread"], length)
-        self.gil_s = _by_thread(waits["thread"], gil)
+        waits = trace.wait_columns
+        tried = np.flatnonzero(waits["outcome"] == Outcome.FAILED_TRY)
+        start, end, thread, after, before = (
+            np.delete(waits[name], tried) if len(tried) else waits[name]
+            for name in ("start_ns", "end_ns", "thread", "gil_ns", "gil_before_ns")
+        )
+        length = np.maximum(0, end.view(np.int64) - start.view(np.int64))
+        some = np.flatnonzero((after > 0) | (before > 0))
+        gil = np.minimum((after[some] + before[some]).view(np.int64), length[some])
+        self.whole_s = _by_thread(thread, length)
+        self.gil_s = _by_thread(thread[some], gil)
         events = trace.gil_waits
         self.gil_totals = {int(total["thread"]): total for total in trace.gil_totals}
         self._event_thread = events["thread"]
@@ -157,8 +162,7 @@ class _RecordedWaits:
             np.maximum(0, events["end_ns"].astype(np.int64) - events["start_ns"].astype(np.int64))
             / 1e9
         )
-        self._some = gil > 0
-        self._thread, self._gil = waits["thread"][self._some], gil[self._some] / 1e9
+        self._thread, self._gil = thread[some][gil > 0], gil[gil > 0] / 1e9
 
     def events_s(self, thread: int) -> npt.NDArray[np.float64]:
         """Return how long each recorded wait for the GIL lasted, whatever it came after."""
@@ -226,6 +230,6 @@ def _rows(time: Integers, state: npt.NDArray[np.uint16]) -> npt.NDArray[np.float
 
 
 def _by_thread(thread: npt.NDArray[Any], ns: npt.NDArray[np.float64]) -> dict[int, float]:
-    ids, which = distinct(thread)
-    sums = np.bincount(which, weights=ns, minlength=len(ids)) / 1e9
-    return {one: total for (one,), total in zip(ids, sums.tolist(), strict=True)}
+    ids = values(thread)
+    sums = np.bincount(places(ids, thread), weights=ns, minlength=len(ids)) / 1e9
+    return dict(zip(ids.tolist(), sums.tolist(), strict=True))

@@ -58,11 +58,13 @@ def handed_over(trace: Trace) -> frozenset[int]:
     found = (releases > 0) & (others >= LEAST_OTHERS * releases)
     suspects = [locks[at][0] for at in np.flatnonzero(found).tolist()]
     suspects = [one for one in suspects if not trace.lock(one).type.startswith(SHARED)]
-    holds = hold_spans(trace)
-    ended = trace.holds["flags"] & int(HoldFlag.OPEN) == 0
-    by_others = ended & (trace.holds["release_thread"] != trace.holds["thread"])
+    if not suspects:
+        return frozenset()
+    holds, columns = hold_spans(trace), trace.hold_columns
+    ended = columns["flags"] & int(HoldFlag.OPEN) == 0
+    by_others = ended & (columns["release_thread"] != columns["thread"])
     holds = holds.where(by_others & np.isin(holds.lock, suspects))
-    threads, at = distinct(trace.holds["release_thread"][holds.index])
+    threads, at = distinct(columns["release_thread"][holds.index])
     began = np.array([trace.thread(thread).start_ns for (thread,) in threads], dtype=np.float64)
     given = began[at] > holds.start_ns if len(at) else np.zeros(0, dtype=np.bool_)
     return frozenset(

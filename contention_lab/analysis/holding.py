@@ -125,7 +125,7 @@ class Holding:
     samples: Integers
     native_samples: Integers
 
-    def of(self, hold: Integers, ns: Integers | Floats) -> HeldTime:
+    def of(self, hold: npt.NDArray[np.integer[Any]], ns: Integers | Floats) -> HeldTime:
         """Divide time that falls to holds, without their wait for the GIL at the start.
 
         Parameters
@@ -164,7 +164,9 @@ def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
     """
     every = hold_spans(trace)
     index = np.arange(len(every.index)) if chosen is None else np.unique(chosen)
-    blocking = (trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0) & (every.length_ns > 0)
+    blocking = (trace.hold_columns["flags"] & int(HoldFlag.UNCONTENDED) == 0) & (
+        every.length_ns > 0
+    )
     ready = np.clip(ready_to_run(trace), every.start_ns, every.end_ns)
     mine = np.flatnonzero(blocking[index])
     at = index[mine]
@@ -200,7 +202,7 @@ def _divided(
     trace: Trace, holds: Spans, ready: Integers, rest: Floats, sampled: _Sampled
 ) -> dict[str, Floats]:
     """Return what was done in the time of holds outside of recorded waits."""
-    records = trace.holds[holds.index]
+    records = trace.hold_columns[holds.index]
     measured = records["cpu_ns"] > 0
     weight = sampled.weight.sum(axis=1)
     known = weight > 0
@@ -311,7 +313,7 @@ class _Sampled:
         for call in Call:
             own[:, 5 + call] = within(samples.call == call, samples.weight_ns)
         counts = (last - first).astype(np.int64)
-        sites = trace.holds["site"]
+        sites = trace.hold_columns["site"]
         length = every.length_ns
         groups, group = np.unique(_alike(sites[seen], length[seen]), return_inverse=True)
         pooled = np.zeros((len(groups) + 1, own.shape[1]))

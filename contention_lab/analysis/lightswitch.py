@@ -82,11 +82,13 @@ def switched(trace: Trace, locks: Collection[int]) -> Iterator[Switched]:
     )
     for lock in sorted(locks):
         taken = orders[orders["lock"] == lock]
+        if not len(taken):
+            continue
         mine, held = waits.where(waits.lock == lock), holds.where(holds.lock == lock)
-        if not len(taken) or not len(mine.index) or not len(held.index):
+        if not len(mine.index) or not len(held.index):
             continue
         guards = np.unique(taken["held"][~np.isin(taken["thread"], mine.thread)]).tolist()
-        flags = trace.holds["flags"][held.index]
+        flags = trace.hold_columns["flags"][held.index]
         handed = bool(np.any(flags & int(HoldFlag.HANDED_OFF)))
         for guard in guards:
             sites = np.unique(taken["held_site"][taken["held"] == guard])
@@ -98,9 +100,9 @@ def switched(trace: Trace, locks: Collection[int]) -> Iterator[Switched]:
             waited = Windows.union(mine.start_ns, mine.end_ns)
             inside = Windows.union(held.start_ns, held.end_ns)
             covered = int(inside.covered_ns(waited.start_ns, waited.end_ns).sum())
-            stacks = trace.waits["holder_stack"][mine.index]
+            stacks = trace.wait_columns["holder_stack"][mine.index]
             seen = summed(stacks[stacks != 0], mine.length_ns[stacks != 0])
-            outcome = trace.waits["outcome"][mine.index]
+            outcome = trace.wait_columns["outcome"][mine.index]
             yield Switched(
                 lock=lock,
                 guard=guard,

@@ -7,18 +7,25 @@ records if those say more); quantiles come from wait records, and a row says how
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.distinct import places, values
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.trace import HoldFlag, Lock, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Records, Trace
+
+
+FEW: Final = 64
+"""Records of a lock up to which it is faster to sort those of all locks than to look at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +101,28 @@ class LockRow:
 def lock_table(trace: Trace) -> tuple[LockRow, ...]:
     """Return a row for every lock that anything was recorded of, the most waited for first."""
     counters, waits, holds = trace.counters, lock_waits(trace), hold_spans(trace)
-    ids = np.unique(np.concatenate([counters["lock"].astype(np.int64), waits.lock, holds.lock]))
-    outcome = trace.waits["outcome"][waits.index]
+    ids = np.unique(
+        np.concatenate([counters["lock"].astype(np.int64), values(waits.lock), values(holds.lock)])
+    )
+    outcome = waits.of(trace.wait_columns["outcome"])
     still_waiting = waits.where(outcome == Outcome.OPEN)
     ended = waits.where((outcome != Outcome.OPEN) & (outcome != Outcome.FAILED_TRY))
     attempts = waits.where(outcome != Outcome.FAILED_TRY)
-    is_open = (trace.holds["flags"] & int(HoldFlag.OPEN)) != 0
+    is_open = (trace.hold_columns["flags"] & int(HoldFlag.OPEN)) != 0
     still_held, released = holds.where(is_open), holds.where(~is_open)
     counted, opened, done, tried, held, freed = (
-        _Groups(np.searchsorted(ids, lock), len(ids))
+        _Groups(places(ids, lock), len(ids))
         for lock in (
-            counters["lock"].astype(np.int64),
+            counters["lock"],
             *(spans.lock for spans in (still_waiting, ended, attempts, still_held, released)),
         )
     )
 
-    def parts(name: str) -> npt.NDArray[np.float64]:
-        """Return a sum over waits; of a file cut before its counters, as far as recorded."""
-        return np.maximum(counted.sum(counters[name]), done.sum(trace.waits[name][ended.index]))
+    def parts(*names: str) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+        """Yield sums over waits; of a file cut before its counters, as far as recorded."""
+        for name, field in zip(names, trace.wait_columns.once(*names), strict=True):
+            recorded = done.sum(ended.of(field))
+            yield name.replace("_ns", "_s"), np.maximum(counted.sum(counters[name]), recorded)
 
     open_waits = opened.count()
     contended = np.maximum(counted.sum(counters["contended"]), done.count())
@@ -126,10 +137,7 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
         "timed_out": counted.sum(counters["timed_out"]),
         "failed_tries": counted.sum(counters["failed_tries"]),
         "wait_s": waited + opened.sum(still_waiting.length_ns),
-        "spin_s": parts("spin_ns"),
-        "spin_cpu_s": parts("spin_cpu_ns"),
-        "park_s": parts("park_ns"),
-        "gil_s": parts("gil_ns"),
+        **dict(parts("spin_ns", "spin_cpu_ns", "park_ns", "gil_ns")),
         "hold_s": hold_ns + held.sum(still_held.length_ns),
         "wait_p50_s": wait_p50,
         "wait_p99_s": wait_p99,
@@ -165,7 +173,7 @@ def lock_table(trace: Trace) -> tuple[LockRow, ...]:
 class _Groups:
     """Records sorted into groups, here: by lock."""
 
-    def __init__(self, group: npt.NDArray[np.intp], groups: int) -> None:
+    def __init__(self, group: npt.NDArray[np.integer[Any]], groups: int) -> None:
         self._group = group
         self._groups = groups
 
@@ -181,18 +189,28 @@ class _Groups:
     def quantiles(self, values: npt.NDArray[Any], *shares: float) -> list[npt.NDArray[np.float64]]:
         """Return, per group, the smallest value that a share does not exceed; 0 if none."""
         counts = self.count()
-        some = counts > 0
-        ordered = values[np.lexsort((values, self._group))]
+        some = np.flatnonzero(counts)
         first = np.cumsum(counts) - counts
-        found = []
-        for share in shares:
-            at = first + np.maximum(0, np.ceil(share * counts).astype(np.intp) - 1)
-            found.append(np.zeros(self._groups))
-            found[-1][some] = ordered[at[some]]
-        return found
+        wanted = [
+            first + np.maximum(0, np.ceil(share * counts).astype(np.intp) - 1) for share in shares
+        ]
+        if len(values) < FEW * len(some):
+            ordered = values[np.lexsort((values, self._group))]
+        else:
+            ordered = values[np.argsort(self._group, kind="stable")]
+            for group in some.tolist():
+                begin = first[group]
+                part = ordered[begin : begin + counts[group]]
+                part.partition(sorted({int(place[group] - begin) for place in wanted}))
+        found = np.zeros((len(shares), self._groups))
+        for row, place in zip(found, wanted, strict=True):
+            row[some] = ordered[place[some]]
+        return list(found)
 
 
-def _users(ids: npt.NDArray[np.int64], counters: Records, *others: Spans) -> npt.NDArray[np.intp]:
+def _users(
+    ids: npt.NDArray[np.integer[Any]], counters: Records, *others: Spans
+) -> npt.NDArray[np.intp]:
     """Return how many threads used each lock."""
     lock = np.concatenate([counters["lock"].astype(np.int64), *(spans.lock for spans in others)])
     thread = np.concatenate([counters["thread"], *(spans.thread for spans in others)])

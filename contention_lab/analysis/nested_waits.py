@@ -42,7 +42,7 @@ def nested_waits(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Float
         For each hold nanoseconds of `lock` (waiting for other locks), `others` (for events, items
         and threads) and `gil` (for the GIL, before or after it got the other lock).
     """
-    waits = trace.waits
+    waits = trace.wait_columns
     # Who holds one of these locks is in no other wait than these.
     chosen = np.flatnonzero(
         (waits["kind"] == WaitKind.CONTENTION) & np.isin(waits["thread"], np.unique(holds.thread))
@@ -56,7 +56,9 @@ def nested_waits(trace: Trace, holds: Spans, ready: Integers) -> dict[str, Float
     )
     others = coordination_waits(trace)
     none = np.zeros(len(others.index), dtype=np.int64)
-    waited, _ = _covered(holds, ready, others.thread, others.start_ns, others.length_ns, none, none)
+    waited, _ = _covered(
+        holds, ready, others.thread.astype(np.int64), others.start_ns, others.length_ns, none, none
+    )
     found = {"lock": lock, "others": waited, "gil": gil}
     left = (holds.end_ns - ready).astype(np.float64)
     for name in ("lock", "others", "gil"):

@@ -12,9 +12,11 @@ however long other holds are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from contention_lab.analysis.distinct import among, places, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 PAIR: Final = np.dtype([("wait", "<i4"), ("hold", "<i4"), ("ns", "<i8"), ("gil_ns", "<i8")])
+BLOCK_WAITS: Final = 1 << 17
 BLOCK_PAIRS: Final = 1 << 20
 """Pairs worked on at a time: bounds temporary memory."""
 
@@ -48,20 +51,22 @@ def overlaps(waits: Spans, holds: Spans) -> Iterator[Records]:
     """
     line = Line(waits, holds)
     crowded = line.crowded()
-    yield from _shares_alone(line, np.flatnonzero(~crowded))
+    for pairs in line.pairs(_Searched(line, np.flatnonzero(~crowded))):
+        pairs["hold"] = line.holds.index[pairs["hold"]]
+        yield pairs
     if crowded.any():
         octave = np.frexp(line.holds.length_ns.astype(np.float64))[1]
-        found = [
-            pairs
+        octaves = [
+            _Searched(line, np.flatnonzero(crowded & (octave == size)))
             for size in np.unique(octave[crowded])
-            for pairs in line.pairs(np.flatnonzero(crowded & (octave == size)))
         ]
-        yield _shares_together(line, np.concatenate(found))
-    else:
-        yield np.zeros(0, dtype=PAIR)
+        covered_ns = line.covered_ns()
+        for pairs in line.pairs(*octaves):
+            yield _shares_together(line, pairs, covered_ns)
+    yield np.zeros(0, dtype=PAIR)
 
 
-def on_one_line(*columns: tuple[npt.NDArray[np.intp], Integers]) -> list[Integers]:
+def on_one_line(*columns: tuple[npt.NDArray[np.integer[Any]], Integers]) -> list[Integers]:
     """Return times as positions on one line, on which groups follow one another.
 
     Parameters
@@ -77,10 +82,20 @@ def on_one_line(*columns: tuple[npt.NDArray[np.intp], Integers]) -> list[Integer
     """
     length = 1 + max(int(times.max(initial=0)) for _, times in columns)
     groups = 1 + max(int(group.max(initial=0)) for group, _ in columns)
+    if groups == 1:
+        return [times for _, times in columns]
     if length * groups < 1 << 62:
-        return [group * length + times for group, times in columns]
+        return [_beyond(group, length, times) for group, times in columns]
     distinct = np.unique(np.concatenate([times for _, times in columns]))
-    return [group * len(distinct) + np.searchsorted(distinct, times) for group, times in columns]
+    return [
+        _beyond(group, len(distinct), np.searchsorted(distinct, times)) for group, times in columns
+    ]
+
+
+def _beyond(group: npt.NDArray[np.integer[Any]], length: int, times: Integers) -> Integers:
+    position: Integers = np.multiply(group, np.int64(length), dtype=np.int64)
+    position += times
+    return position
 
 
 class Line:
@@ -106,15 +121,21 @@ class Line:
     """
 
     def __init__(self, waits: Spans, holds: Spans, ready_ns: Integers | None = None) -> None:
-        locks = np.unique(np.concatenate([waits.lock, holds.lock]))
-        lock_of_wait = np.searchsorted(locks, waits.lock)
-        lock_of_hold = np.searchsorted(locks, holds.lock)
-        order = np.lexsort((holds.start_ns, lock_of_hold))
+        locks = np.union1d(values(waits.lock), values(holds.lock))
+        lock_of_wait, lock_of_hold = places(locks, waits.lock), places(locks, holds.lock)
+        (starts,) = on_one_line((lock_of_hold, holds.start_ns))
+        if not _is_sorted(starts):
+            # Sorting by small numbers is fast, and most locks are written in the order of time.
+            order = np.argsort(lock_of_hold, kind="stable")
+            if not _is_sorted(starts[order]):
+                order = order[np.argsort(starts[order], kind="stable")]
+            holds, lock_of_hold = holds.where(order), lock_of_hold[order]
+            ready_ns = None if ready_ns is None else ready_ns[order]
         self.waits = waits
-        self.holds = holds.where(order)
+        self.holds = holds
         self.lock_of_wait = lock_of_wait
-        self.lock_of_hold = lock_of_hold[order]
-        self.ready_ns = self.holds.start_ns if ready_ns is None else ready_ns[order]
+        self.lock_of_hold = lock_of_hold
+        self.ready_ns = self.holds.start_ns if ready_ns is None else ready_ns
         self.wait_start, self.wait_end, self.hold_start, self.hold_end, *rest = on_one_line(
             (lock_of_wait, waits.start_ns),
             (lock_of_wait, waits.end_ns),
@@ -127,42 +148,52 @@ class Line:
     def crowded(self) -> npt.NDArray[np.bool_]:
         """Tell for each hold whether holds of its lock overlap each other."""
         early = self.hold_start[1:] < np.maximum.accumulate(self.hold_end)[:-1]
-        return np.isin(self.lock_of_hold, self.lock_of_hold[1:][early])
+        if not early.any():
+            return np.zeros(len(self.hold_start), dtype=np.bool_)
+        return among(self.lock_of_hold, self.lock_of_hold[1:][early])
 
-    def pairs(self, chosen: npt.NDArray[np.intp]) -> Iterator[Records]:
-        """Yield overlaps with the chosen holds, by wait; `hold` is a position in `holds`.
+    def pairs(self, *searched: _Searched) -> Iterator[Records]:
+        """Yield overlaps with some holds, all those of a wait together; `hold` is as in `holds`.
 
         A hold that this very wait led to may start a little early by the clock of another core:
         it is not what the thread waited for.
         """
-        waits = self.waits
-        reach = np.maximum.accumulate(self.hold_end[chosen])
-        first = np.searchsorted(reach, self.wait_start, side="right")
-        last = np.searchsorted(self.hold_start[chosen], self.wait_end, side="left")
-        count = np.maximum(0, last - first)
-        total = np.cumsum(count)
-        begin = 0
-        while begin < len(count):
-            before = int(total[begin - 1]) if begin else 0
-            end = int(np.searchsorted(total, before + BLOCK_PAIRS, side="right"))
-            end = max(end, begin + 1)
-            counts = count[begin:end]
-            wait = np.repeat(np.arange(begin, end), counts)
-            step = np.arange(len(wait)) - np.repeat(np.cumsum(counts) - counts, counts)
-            hold = chosen[np.repeat(first[begin:end], counts) + step]
-            ns = np.minimum(waits.end_ns[wait], self.holds.end_ns[hold]) - np.maximum(
-                waits.start_ns[wait], self.holds.start_ns[hold]
-            )
-            own = (
-                (waits.thread[wait] == self.holds.thread[hold])
-                & (waits.start_ns[wait] < self.holds.start_ns[hold])
-                & (waits.end_ns[wait] < self.holds.end_ns[hold])
-            )
-            real = (ns > 0) & ~own
-            pairs = np.zeros(np.count_nonzero(real), dtype=PAIR)
-            pairs["wait"], pairs["hold"], pairs["ns"] = wait[real], hold[real], ns[real]
-            yield pairs
-            begin = end
+        for start in range(0, len(self.wait_start), BLOCK_WAITS):
+            stop = min(start + BLOCK_WAITS, len(self.wait_start))
+            bounds = [
+                one.bounds(self.wait_start[start:stop], self.wait_end[start:stop])
+                for one in searched
+            ]
+            total = np.cumsum(sum(np.maximum(0, last - first) for first, last in bounds))
+            begin = 0
+            while begin < stop - start:
+                before = int(total[begin - 1]) if begin else 0
+                end = int(np.searchsorted(total, before + BLOCK_PAIRS, side="right"))
+                end = max(end, begin + 1)
+                found = [
+                    self._overlaps(one.chosen, start + begin, first[begin:end], last[begin:end])
+                    for one, (first, last) in zip(searched, bounds, strict=True)
+                ]
+                yield found[0] if len(found) == 1 else np.concatenate(found)
+                begin = end
+
+    def _overlaps(
+        self, chosen: npt.NDArray[np.intp], begin: int, first: Integers, last: Integers
+    ) -> Records:
+        """Return the overlaps of successive waits with neighbours among chosen holds."""
+        waits, counts = self.waits, np.maximum(0, last - first)
+        wait = np.repeat(np.arange(begin, begin + len(counts)), counts)
+        step = np.arange(len(wait)) - np.repeat(np.cumsum(counts) - counts, counts)
+        hold = chosen[np.repeat(first, counts) + step]
+        wait_end, hold_end = waits.end_ns[wait], self.holds.end_ns[hold]
+        wait_start, hold_start = waits.start_ns[wait], self.holds.start_ns[hold]
+        ns = np.minimum(wait_end, hold_end) - np.maximum(wait_start, hold_start)
+        own = (wait_start < hold_start) & (wait_end < hold_end)
+        own &= waits.thread[wait] == self.holds.thread[hold]
+        real = (ns > 0) & ~own
+        pairs = np.zeros(np.count_nonzero(real), dtype=PAIR)
+        pairs["wait"], pairs["hold"], pairs["ns"] = wait[real], hold[real], ns[real]
+        return pairs
 
     def covered_ns(self) -> Integers:
         """Return for each wait how much of it any hold covers."""
@@ -189,14 +220,27 @@ class Line:
         )
 
 
-def _shares_alone(line: Line, chosen: npt.NDArray[np.intp]) -> Iterator[Records]:
-    """Yield shares where one hold at a time is possible: the overlaps themselves."""
-    for pairs in line.pairs(chosen):
-        pairs["hold"] = line.holds.index[pairs["hold"]]
-        yield pairs
+class _Searched:
+    """Some holds of a line, ready to be searched for those near a wait."""
+
+    def __init__(self, line: Line, chosen: npt.NDArray[np.intp]) -> None:
+        self.chosen = chosen
+        self._reach = np.maximum.accumulate(line.hold_end[chosen])
+        self._start = line.hold_start[chosen]
+
+    def bounds(self, start: Integers, end: Integers) -> tuple[Integers, Integers]:
+        """Return for each wait the first hold, and the one after the last, that it may overlap."""
+        return (
+            np.searchsorted(self._reach, start, side="right"),
+            np.searchsorted(self._start, end, side="left"),
+        )
 
 
-def _shares_together(line: Line, pairs: Records) -> Records:
+def _is_sorted(times: Integers) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
+
+
+def _shares_together(line: Line, pairs: Records, covered_ns: Integers) -> Records:
     """Return shares in proportion to overlaps that may overlap each other."""
     if not len(pairs):
         return pairs
@@ -207,7 +251,7 @@ def _shares_together(line: Line, pairs: Records) -> Records:
     before = running[first] - pairs["ns"][first]
     overlap = np.add.reduceat(pairs["ns"], first)
     # An early hold of one's own is covered time that nobody is to blame for.
-    shared = np.minimum(overlap, line.covered_ns()[pairs["wait"][first]])
+    shared = np.minimum(overlap, covered_ns[pairs["wait"][first]])
     # Rounding the running share instead of each share makes the sum exact.
     within = running - np.repeat(before, count)
     until = np.floor(within * np.repeat(shared / overlap, count)).astype(np.int64)

@@ -78,14 +78,14 @@ def visits(trace: Trace, case: CoordinationCase) -> Visits | None:
     None if no two lines took the lock in turn, or it is not known which of them is coming in.
     """
     holds = hold_spans(trace)
-    watched = trace.holds["flags"] & int(HoldFlag.WATCHED) != 0
+    watched = trace.hold_columns["flags"] & int(HoldFlag.WATCHED) != 0
     mine = np.isin(holds.lock, list(case.locks)) & ~np.isin(holds.thread, [*case.waiters])
     if trace.level < Level.TRACE:  # there, all are recorded
-        mine &= watched | (trace.holds["flags"] & int(HoldFlag.UNCONTENDED) == 0)
+        mine &= watched | (trace.hold_columns["flags"] & int(HoldFlag.UNCONTENDED) == 0)
     part = holds.where(mine)
     if len(part.index) < 2:
         return None
-    site = trace.holds["site"][part.index].astype(np.int64)
+    site = trace.hold_columns["site"][part.index].astype(np.int64)
     lines, which = distinct(site)
     most = np.argsort(-np.bincount(which), kind="stable")[:2]
     if len(most) < 2:
@@ -100,7 +100,7 @@ def visits(trace: Trace, case: CoordinationCase) -> Visits | None:
     waited = case.windows.within(0, int(part.end_ns.max()))
     start, end, thread = _paired(part, site, entry, leave, waited)
     entered = int(np.count_nonzero(waited.contains(start)))
-    stacks = trace.holds["stack"][part.index[site == leave]]
+    stacks = trace.hold_columns["stack"][part.index[site == leave]]
     return Visits(
         start,
         end,
@@ -121,7 +121,7 @@ def _entry(
     waking = _line_of_waking(trace, case, lines)
     if waking:
         return lines[0] if waking == lines[1] else lines[1]
-    stacks = trace.holds["stack"][part.index]
+    stacks = trace.hold_columns["stack"][part.index]
     seen = [np.unique(stacks[(site == line) & (stacks != 0)]).tolist() for line in lines]
     for one in seen[0]:
         for other in seen[1]:

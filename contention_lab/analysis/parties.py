@@ -8,12 +8,12 @@ release: the place whose code ran while others waited.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from contention_lab.analysis.blame import HAND_OFF, UNRECORDED
-from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.distinct import distinct, small
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.trace import Frame
 
@@ -41,24 +41,24 @@ class Parties:
     """
 
     frames: tuple[Frame | None, ...]
-    which: npt.NDArray[np.intp]
+    which: npt.NDArray[np.integer[Any]]
 
 
 def victims(trace: Trace) -> Parties:
     """Return the user frame of every wait, `which` by position in `trace.waits`."""
-    keys, which = distinct(trace.waits["stack"])
+    keys, which = distinct(trace.wait_columns["stack"])
     return _parties([user_frame(trace.stack(stack)) for (stack,) in keys], which)
 
 
 def holders(trace: Trace) -> Parties:
     """Return the user frame of every hold, `which` by position in `trace.holds`."""
-    keys, which = distinct(trace.holds["site"], trace.holds["stack"])
+    keys, which = distinct(trace.hold_columns["site"], trace.hold_columns["stack"])
     return _parties([_holder(trace, site, stack) for site, stack in keys], which)
 
 
 def named_holders(trace: Trace) -> Parties:
     """Return the user frame at which the holder that a wait names acquired, by wait."""
-    keys, which = distinct(trace.waits["holder_site"])
+    keys, which = distinct(trace.wait_columns["holder_site"])
     return _parties([_holder(trace, site, 0) for (site,) in keys], which)
 
 
@@ -93,7 +93,7 @@ def culprit_stacks(
         Whether it is what the holder was executing, and not its release.
     """
     pairs = blame.pairs
-    waits, holds = trace.waits, trace.holds
+    waits, holds = trace.wait_columns, trace.hold_columns
     seen = waits["holder_stack"][pairs["wait"]].astype(np.int64)
     held = np.flatnonzero(pairs["hold"] >= 0)
     wait, hold = pairs["wait"][held], pairs["hold"][held]
@@ -112,7 +112,7 @@ def culprit_stacks(
     running = seen != 0
     release = held[~running[held]]
     stacks = seen
-    stacks[release] = trace.holds["stack"][pairs["hold"][release]]
+    stacks[release] = trace.hold_columns["stack"][pairs["hold"][release]]
     return stacks, running
 
 
@@ -123,8 +123,8 @@ def _holder(trace: Trace, site: int, stack: int) -> Frame | None:
     return user_frame(trace.stack(stack))
 
 
-def _parties(frames: list[Frame | None], which: npt.NDArray[np.intp]) -> Parties:
+def _parties(frames: list[Frame | None], which: npt.NDArray[np.integer[Any]]) -> Parties:
     """Return parties of frames that may occur more than once."""
     places: dict[Frame | None, int] = {}
     place = [places.setdefault(frame, len(places)) for frame in frames]
-    return Parties(tuple(places), np.array(place, dtype=np.intp)[which])
+    return Parties(tuple(places), np.array(place, dtype=small(len(places)))[which])

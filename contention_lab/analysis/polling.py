@@ -58,10 +58,13 @@ def vain_waits(trace: Trace, longest_s: float, most_success: float) -> tuple[Loo
     most_success
         Share of a thread's waits for a lock that may be successful.
     """
-    waits = trace.waits
+    waits = trace.wait_columns
     blocking = waits["outcome"] != Outcome.FAILED_TRY
+    vain = waits["outcome"] == Outcome.TIMED_OUT
+    if not vain.any():
+        return ()
     length = np.maximum(0, waits["end_ns"].astype(np.int64) - waits["start_ns"].astype(np.int64))
-    vain = blocking & (waits["outcome"] == Outcome.TIMED_OUT) & (length <= longest_s * 1e9)
+    vain &= length <= longest_s * 1e9
     if not vain.any():
         return ()
     pair = waits["lock"].astype(np.int64) << 32 | waits["thread"]
@@ -107,7 +110,7 @@ def vain_gets(trace: Trace, least_ratio: float) -> tuple[Looks, ...]:
 
 def vain_tries(trace: Trace) -> tuple[Looks, ...]:
     """Return series of failed tries, by lock."""
-    waits = trace.waits[trace.waits["flags"] & int(WaitFlag.SERIES) != 0]
+    waits = trace.wait_columns[trace.wait_columns["flags"] & int(WaitFlag.SERIES) != 0]
     length = np.maximum(0, waits["end_ns"].astype(np.int64) - waits["start_ns"].astype(np.int64))
     found = []
     for lock in np.unique(waits["lock"]).tolist():

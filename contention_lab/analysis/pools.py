@@ -83,10 +83,10 @@ def pools(trace: Trace) -> tuple[Pool, ...]:
                 workers=tuple(np.union1d(counted, np.unique(ran.thread)).tolist()),
                 start_ns=ran.start_ns,
                 end_ns=ran.end_ns,
-                worker=ran.thread,
+                worker=ran.thread.astype(np.int64),
                 queued_start_ns=queued.start_ns,
                 queued_end_ns=queued.end_ns,
-                queued_stack=trace.waits["stack"][queued.index].astype(np.int64),
+                queued_stack=trace.wait_columns["stack"][queued.index].astype(np.int64),
             )
         )
     return tuple(found)

@@ -22,23 +22,31 @@ if TYPE_CHECKING:
 
 
 def ready_to_run(trace: Trace) -> npt.NDArray[np.int64]:
-    """Return for each hold when its holder had lock and GIL, in nanoseconds.
+    """Return for each hold when its holder had lock and GIL, in nanoseconds; read-only.
 
     Without a wait for the GIL that is the start of the hold.
     """
-    holds, waits = hold_spans(trace), trace.waits
-    ready = holds.start_ns.copy()
+    if "ready_to_run" not in trace.derived:
+        ready = _ready_to_run(trace)
+        ready.setflags(write=False)
+        trace.derived["ready_to_run"] = ready
+    found: npt.NDArray[np.int64] = trace.derived["ready_to_run"]
+    return found
+
+
+def _ready_to_run(trace: Trace) -> npt.NDArray[np.int64]:
+    holds, waits = hold_spans(trace), trace.wait_columns
     acquired = (
         (waits["outcome"] == Outcome.ACQUIRED)
         & (waits["kind"] == WaitKind.CONTENTION)
         & (waits["gil_ns"] > 0)
     )
-    waits = waits[acquired]
-    if not len(waits) or not len(ready):
-        return ready
-    end = np.minimum(waits["end_ns"], LAST_TIME_NS).astype(np.int64)
-    user_of_hold = holds.lock << 32 | holds.thread
-    user_of_wait = waits["lock"].astype(np.int64) << 32 | waits["thread"]
+    if not acquired.any() or not len(holds.index):
+        return holds.start_ns
+    ready = holds.start_ns.copy()
+    end = np.minimum(waits["end_ns"][acquired], LAST_TIME_NS).astype(np.int64)
+    user_of_hold = holds.lock.astype(np.int64) << 32 | holds.thread
+    user_of_wait = waits["lock"][acquired].astype(np.int64) << 32 | waits["thread"][acquired]
     users = np.unique(np.concatenate([user_of_hold, user_of_wait]))
     group_of_hold = np.searchsorted(users, user_of_hold)
     group_of_wait = np.searchsorted(users, user_of_wait)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.distinct import places, values
 from contention_lab.analysis.intervals import coordination_waits, lock_waits
 from contention_lab.trace import Outcome, Thread
 
@@ -89,9 +90,9 @@ def thread_time(trace: Trace, *, tasks: bool = False) -> tuple[ThreadTime, ...]:
         for name in ("spin_ns", "spin_cpu_ns", "park_ns", "gil_ns")
     )
     waits, coordination = lock_waits(trace), coordination_waits(trace)
-    before = trace.waits["gil_before_ns"]
-    gil_before = _by_thread(trace.waits["thread"][before > 0], before[before > 0])
-    still = waits.where(trace.waits["outcome"][waits.index] == Outcome.OPEN)
+    before = trace.wait_columns["gil_before_ns"]
+    gil_before = _by_thread(trace.wait_columns["thread"][before > 0], before[before > 0])
+    still = waits.where(waits.of(trace.wait_columns["outcome"]) == Outcome.OPEN)
     open_ns = _by_thread(still.thread, still.length_ns)
     coordination_ns = _by_thread(coordination.thread, coordination.length_ns)
     times = []
@@ -123,5 +124,6 @@ def _by_thread(
     thread: npt.NDArray[np.integer[Any]], ns: npt.NDArray[np.integer[Any]]
 ) -> dict[int, float]:
     """Return sums in seconds by thread id."""
-    ids, which = np.unique(thread, return_inverse=True)
-    return dict(zip(ids.tolist(), (np.bincount(which, weights=ns) / 1e9).tolist(), strict=True))
+    ids = values(thread)
+    sums = np.bincount(places(ids, thread), weights=ns, minlength=len(ids)) / 1e9
+    return dict(zip(ids.tolist(), sums.tolist(), strict=True))

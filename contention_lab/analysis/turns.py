@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contention_lab.analysis.distinct import places
+from contention_lab.analysis.overlap import on_one_line
+
 if TYPE_CHECKING:
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Trace
@@ -63,12 +66,19 @@ def turns(trace: Trace, waits: Spans, holds: Spans) -> Turns:
     """
     ids = np.unique(np.concatenate([waits.lock, holds.lock]))
     waits = waits.where(waits.length_ns > 0)
-    order = np.lexsort((holds.start_ns, holds.lock))
-    holds = holds.where(order)
-    same_lock = holds.lock[1:] == holds.lock[:-1]
-    before, after = holds.end_ns[:-1], holds.start_ns[1:]
-    begun = _count_before(waits.lock, waits.start_ns, holds.lock[1:], before)
-    ended = _count_before(waits.lock, waits.end_ns, holds.lock[1:], after)
+    (line,) = on_one_line((places(ids, holds.lock), holds.start_ns))
+    holds = holds.where(np.argsort(line, kind="stable"))
+    of_hold, of_wait = places(ids, holds.lock), places(ids, waits.lock)
+    same_lock = of_hold[1:] == of_hold[:-1]
+    starts, ends, before, after = on_one_line(
+        (of_wait, waits.start_ns),
+        (of_wait, waits.end_ns),
+        (of_hold[1:], holds.end_ns[:-1]),
+        (of_hold[1:], holds.start_ns[1:]),
+    )
+    # Waits for the locks before count in both.
+    begun = np.searchsorted(np.sort(starts), before, side="right")
+    ended = np.searchsorted(np.sort(ends), after, side="right")
     spanned = same_lock & (begun > ended)
     again = spanned & (holds.thread[1:] == holds.thread[:-1])
     owners, counts = np.unique(holds.thread[1:][again], return_counts=True)
@@ -83,20 +93,6 @@ def turns(trace: Trace, waits: Spans, holds: Spans) -> Turns:
         owner=int(owners[np.argmax(counts)]) if retakes else 0,
         owner_share=float(counts.max() / retakes) if retakes else 0.0,
     )
-
-
-def _count_before(
-    lock: np.ndarray, time: np.ndarray, of_lock: np.ndarray, moment: np.ndarray
-) -> np.ndarray:
-    """Return how many times of the same lock are not after each moment."""
-    order = np.lexsort((time, lock))
-    lock, time = lock[order], time[order]
-    found = np.zeros(len(moment), dtype=np.int64)
-    for one in np.unique(of_lock).tolist():
-        first, last = np.searchsorted(lock, [one, one + 1]).tolist()
-        mine = of_lock == one
-        found[mine] = np.searchsorted(time[first:last], moment[mine], side="right")
-    return found
 
 
 def _fairness(trace: Trace, locks: np.ndarray, waiters: np.ndarray) -> float:

@@ -91,7 +91,7 @@ class Deadlock:
 
 def deadlocks(trace: Trace) -> tuple[Deadlock, ...]:
     """Return all deadlocks that happened, by their beginning."""
-    if not np.isin(trace.waits["outcome"], WITHOUT).any():
+    if not np.isin(trace.wait_columns["outcome"], WITHOUT).any():
         return ()
     graph = _WaitFor(trace)
     found = {}
@@ -103,7 +103,8 @@ def deadlocks(trace: Trace) -> tuple[Deadlock, ...]:
         if key not in found:
             starts = [graph.start[link.wait] for link in links]
             ends = [graph.end[link.wait] for link in links]
-            is_open = all(trace.waits["outcome"][link.wait] == Outcome.OPEN for link in links)
+            outcome = trace.wait_columns["outcome"]
+            is_open = all(outcome[link.wait] == Outcome.OPEN for link in links)
             found[key] = Deadlock(links, max(starts), min(ends), is_open)
     return tuple(sorted(found.values(), key=lambda one: (one.start_ns, one.links[0].wait)))
 
@@ -122,7 +123,7 @@ class _WaitFor:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         contention = lock_waits(trace)
-        without = np.isin(trace.waits["outcome"][contention.index], WITHOUT)
+        without = np.isin(trace.wait_columns["outcome"][contention.index], WITHOUT)
         given_up = contention.where(without & (contention.length_ns > 0))
         longest = np.argsort(-given_up.length_ns, kind="stable")[:MOMENTS]
         given_up = given_up.where(longest)
@@ -136,12 +137,14 @@ class _WaitFor:
         end = np.concatenate([part.end_ns for part in parts])
         self.start = dict(zip(index.tolist(), start.tolist(), strict=True))
         self.end = dict(zip(index.tolist(), end.tolist(), strict=True))
-        self._waits = _ByOwner(trace.waits["thread"][index], start, end, index)
+        self._waits = _ByOwner(trace.wait_columns["thread"][index], start, end, index)
         holds = hold_spans(trace)
-        holds = holds.where(np.isin(holds.lock, trace.waits["lock"][index]))
+        holds = holds.where(np.isin(holds.lock, trace.wait_columns["lock"][index]))
         self._shared = _shared(trace, holds) | {*signals(trace.orders).tolist()}
         holds = holds.where(_covers(holds, moments) & ~np.isin(holds.lock, [*self._shared]))
-        self._holds = _ByOwner(holds.lock, holds.start_ns, holds.end_ns, holds.index)
+        self._holds = _ByOwner(
+            holds.lock, holds.start_ns, holds.end_ns, holds.index.astype(np.int64)
+        )
         names = Counter(thread.name for thread in trace.threads.values())
         self._by_name = {
             thread.name: thread for thread in trace.threads.values() if names[thread.name] == 1
@@ -150,7 +153,7 @@ class _WaitFor:
     def ring(self, wait: int) -> tuple[Link, ...]:
         """Return the ring that a wait was part of when it ended, if there was one."""
         time_ns = self.end[wait] - 1
-        first = int(self._trace.waits["thread"][wait])
+        first = int(self._trace.wait_columns["thread"][wait])
         links: list[Link] = []
         seen: set[int] = set()
         at: int | None = wait
@@ -167,7 +170,7 @@ class _WaitFor:
 
     def _link(self, wait: int, time_ns: int) -> Link | None:
         """Return who it is that a wait waits for at a moment."""
-        record = self._trace.waits[wait]
+        record = self._trace.wait_columns[wait]
         thread, lock = int(record["thread"]), int(record["lock"])
         if lock in self._of_thread:
             awaited = self._by_name.get(self._trace.lock(lock).name)
@@ -178,7 +181,7 @@ class _WaitFor:
             return None
         hold = self._holds.at(lock, time_ns)
         if hold is not None:
-            return Link(wait, thread, lock, int(self._trace.holds["thread"][hold]), hold)
+            return Link(wait, thread, lock, int(self._trace.hold_columns["thread"][hold]), hold)
         holder = int(record["holder"])
         if record["outcome"] != Outcome.OPEN or not holder or self._was_over(wait, lock, holder):
             return None
@@ -187,7 +190,7 @@ class _WaitFor:
 
     def _was_over(self, wait: int, lock: int, holder: int) -> bool:
         """Tell whether a holder is known to have released the lock since the wait began."""
-        holds = self._trace.holds
+        holds = self._trace.hold_columns
         his = (holds["lock"] == lock) & (holds["thread"] == holder)
         return bool((his & (holds["end_ns"] >= self.start[wait])).any())
 
@@ -240,5 +243,5 @@ def _shared(trace: Trace, holds: Spans) -> set[int]:
     order = np.argsort(start, kind="stable")
     lock, begin, end = holds.lock[order], holds.start_ns[order], holds.end_ns[order]
     early = (lock[1:] == lock[:-1]) & (begin[1:] < end[:-1])
-    handed = (trace.holds["flags"][holds.index] & int(HoldFlag.HANDED_OFF)) != 0
+    handed = (trace.hold_columns["flags"][holds.index] & int(HoldFlag.HANDED_OFF)) != 0
     return {*lock[1:][early].tolist(), *holds.lock[handed].tolist()}

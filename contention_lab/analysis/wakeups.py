@@ -83,7 +83,7 @@ def _woke_somebody(
     trace: Trace, case: CoordinationCase, chosen: npt.NDArray[np.intp], next_start: Integers
 ) -> npt.NDArray[np.bool_]:
     """Tell for the chosen waits whether the thread woke another one before it waited again."""
-    waits = trace.waits
+    waits = trace.wait_columns
     ended = waits["holder"] != 0
     ended &= (waits["kind"] == 1) & (waits["outcome"] == Outcome.ACQUIRED)
     by, when = waits["holder"][ended].astype(np.int64), waits["end_ns"][ended].astype(np.int64)

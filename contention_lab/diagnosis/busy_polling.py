@@ -175,7 +175,7 @@ def _parties(
     file: CaseFile, looks: tuple[Looks, ...], threads: set[int], total_s: float
 ) -> tuple[Party, ...]:
     """Return where the threads looked: where they waited, or where they were seen."""
-    waits = file.trace.waits
+    waits = file.trace.wait_columns
     mine = np.isin(waits["lock"], [one.lock for one in looks]) & np.isin(
         waits["thread"], list(threads)
     )

@@ -113,6 +113,10 @@ class CaseFile:
         """Return the waits for, and the holds of, the locks of a case, by its place in `cases`."""
         return self._parties.waits(number), self._parties.held(number)
 
+    def waits(self, number: int) -> Spans:
+        """Return the waits for the locks of a case, by its place in `cases`."""
+        return self._parties.waits(number)
+
     def _held(self, number: int) -> HeldTime:
         return self._holding.of(*self._charged[number])
 
@@ -190,8 +194,8 @@ def _identity(row: LockRow) -> tuple[Any, ...]:
 
 
 def _representative(
-    hold: npt.NDArray[np.int64], ns: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    hold: npt.NDArray[np.int32], ns: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Return holds that stand for all of a lock, with their cost: the costliest and some others."""
     if len(hold) <= HOLDS_EXAMINED:
         return hold, ns.astype(np.float64)

@@ -60,7 +60,7 @@ def root_of(
 
 def _holder(trace: Trace, hold: int) -> Frame | None:
     """Return where a hold was acquired, in user code if that is known."""
-    record = trace.holds[hold]
+    record = trace.hold_columns[hold]
     frame = trace.frames.get(int(record["site"]))
     if frame is not None and is_user_code(frame.filename):
         return frame

@@ -143,10 +143,10 @@ def _held_by_others(
     covered = long.windows.covered_ns(mine.start_ns, mine.end_ns)
     if covered.sum() < MOSTLY * long.windows.total_ns:
         return None
-    records = file.trace.waits[mine.index]
+    columns = file.trace.wait_columns
     waited_s = float(covered.sum()) / 1e9
-    seen = summed(records["holder_stack"], covered)
+    seen = summed(columns["holder_stack"][mine.index], covered)
     return (
-        places(file.trace, summed(records["stack"], covered), waited_s),
+        places(file.trace, summed(columns["stack"][mine.index], covered), waited_s),
         places(file.trace, seen, waited_s),
     )

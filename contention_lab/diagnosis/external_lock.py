@@ -109,7 +109,9 @@ def _modules(file: CaseFile) -> frozenset[str]:
 
 def _recorded_s(file: CaseFile) -> dict[int, float]:
     """Return how long each thread was in recorded waits."""
-    waits = file.trace.waits[file.trace.waits["outcome"] != Outcome.FAILED_TRY]
+    columns = file.trace.wait_columns
+    tried = columns["outcome"] != Outcome.FAILED_TRY
+    waits = {name: columns[name][tried] for name in ("start_ns", "end_ns", "thread")}
     length = np.maximum(0, waits["end_ns"].astype(np.int64) - waits["start_ns"].astype(np.int64))
     ids, which = np.unique(waits["thread"], return_inverse=True)
     return dict(zip(ids.tolist(), (np.bincount(which, weights=length) / 1e9).tolist(), strict=True))

@@ -45,7 +45,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     if file.gil is None:
         return
     for at, case in enumerate(file.cases):
-        waits, _ = file.spans(at)
+        waits = file.waits(at)
         share = held_share_between(
             file.trace,
             int(waits.start_ns.min(initial=LAST_TIME_NS)),

@@ -100,7 +100,7 @@ def who(threads: Sequence[Thread]) -> str:
 
 def _step(file: CaseFile, link: Link, before: Link) -> str:
     """Write what a thread waits for, and what it holds that the one before waits for."""
-    where = user_frame(file.trace.stack(int(file.trace.waits["stack"][link.wait])))
+    where = user_frame(file.trace.stack(int(file.trace.wait_columns["stack"][link.wait])))
     lock, held = file.locks.get(link.lock), file.locks.get(before.lock)
     what = lock_name(lock) if lock else f"thread {file.trace.lock(link.lock).name} to end"
     waits = f"in {place(where)} for {what}"

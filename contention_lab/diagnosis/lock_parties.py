@@ -53,6 +53,8 @@ class LockParties:
         self._of_charge = _sorted_into(groups, charges.lock)
         self._victims, self._holders = victims(trace), holders(trace)
         self._named = named_holders(trace)
+        self._of_group: dict[int, Spans] = {}
+        self._stacks: dict[int, tuple[Frame, ...]] = {}
 
     @property
     def spans(self) -> tuple[Spans, Spans]:
@@ -61,18 +63,20 @@ class LockParties:
 
     def waits(self, group: int) -> Spans:
         """Return the waits for the locks of a group."""
-        return self._waits.where(self._of_wait[group])
+        if group not in self._of_group:
+            self._of_group = {group: _part(self._waits, self._of_wait[group])}
+        return self._of_group[group]
 
     def held(self, group: int) -> Spans:
         """Return the holds of the locks of a group."""
-        return self._holds.where(self._of_hold[group])
+        return _part(self._holds, self._of_hold[group])
 
     def charged_ns(self, group: int) -> tuple[int, int]:
         """Return the waiting that holds of a group are charged with, and of it the GIL's."""
         mine = self._of_charge[group]
         return int(self.charges.ns[mine].sum()), int(self.charges.gil_ns[mine].sum())
 
-    def charged_holds(self, group: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def charged_holds(self, group: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return recorded holds of a group, and what each cost without the GIL's part."""
         mine = self._of_charge[group]
         mine = mine[self.charges.hold[mine] >= 0]
@@ -81,17 +85,17 @@ class LockParties:
     def library_share(self, group: int) -> float:
         """Return the share of the charges of holds that code other than the user's released."""
         hold, ns = self.charged_holds(group)
-        (stacks, which) = distinct(self.trace.holds["stack"][hold])
-        library = np.array([_of_library(self.trace.stack(stack)) for (stack,) in stacks], np.bool_)
+        (stacks, which) = distinct(self.trace.hold_columns["stack"][hold])
+        library = np.array([_of_library(self._stack(stack)) for (stack,) in stacks], np.bool_)
         return _share(float(ns[library[which]].sum()), float(ns.sum())) if len(hold) else 0.0
 
     def victims(self, group: int) -> tuple[Party, ...]:
         """Return the places that waited, with their heaviest stacks, the most time first."""
         waits = self.waits(group)
         whole_s = int(waits.length_ns.sum()) / 1e9
-        stacks = self.trace.waits["stack"][waits.index]
+        stacks = waits.of(self.trace.wait_columns["stack"])
         found = []
-        for place, weights in _weighed(self._victims.which[waits.index], waits.length_ns, stacks):
+        for place, weights in _weighed(waits.of(self._victims.which), waits.length_ns, stacks):
             total_s = sum(weights.values()) / 1e9
             stack = self._heaviest({stack: weight for (stack,), weight in weights.items()})
             found.append(
@@ -109,21 +113,23 @@ class LockParties:
         mine = self._of_charge[group]
         hold, wait = self.charges.hold[mine], self.charges.wait[mine]
         held, seen = hold >= 0, wait >= 0
-        place = np.zeros(len(mine), dtype=np.intp)
+        place = np.zeros(len(mine), dtype=np.int32)
         place[held] = self._holders.which[hold[held]]
         place[~held] = len(self._holders.frames) + self._named.which[wait[~held]]
-        stack, site = np.zeros((2, len(mine)), dtype=np.int64)
-        stack[held] = self.trace.holds["stack"][hold[held]]
-        stack[seen] = self.trace.waits["holder_stack"][wait[seen]]
-        site[held] = self.trace.holds["site"][hold[held]]
+        stack, site = np.zeros((2, len(mine)), dtype=np.uint32)
+        stack[held] = self.trace.hold_columns["stack"][hold[held]]
+        stack[seen] = self.trace.wait_columns["holder_stack"][wait[seen]]
+        site[held] = self.trace.hold_columns["site"][hold[held]]
         frames = (*self._holders.frames, *self._named.frames)
         ns = self.charges.ns[mine] - self.charges.gil_ns[mine]
         found = []
         for at, weights in _weighed(place, ns, seen, stack, site):
             acquired, total_s = frames[at], sum(weights.values()) / 1e9
             ways: list[dict[int, float]] = [{}, {}, {}]
+            at_line = {site: self.trace.frames.get(site) for _, _, site in weights}
+            users = {stack: user_frame(self._stack(stack)) for _, stack, _ in weights}
             for (running, under, acquire), weight in weights.items():
-                way = running * (2 - self._is_at(under, acquire))
+                way = running * (2 - (users[under] == at_line[acquire]))
                 ways[way][under] = ways[way].get(under, 0.0) + weight
             heaviest = self._heaviest(next(filter(None, reversed(ways))))
             site_of = user_frame(heaviest) or acquired
@@ -132,15 +138,16 @@ class LockParties:
 
     def hold_times(self, group: int) -> dict[Frame | None, HoldTimes]:
         """Return how long the holds of a group lasted, by where the lock was acquired."""
-        spans = self._holds.where(self._of_hold[group])
-        records = self.trace.holds[spans.index]
-        place, length = self._holders.which[spans.index], spans.length_ns / 1e9
-        measured = (records["cpu_ns"] > 0) & (records["preemptions"] > 0)
-        displaced = np.where(
-            measured, np.maximum(length - records["cpu_ns"].astype(np.int64) / 1e9, 0.0), 0.0
+        spans, columns = self.held(group), self.trace.hold_columns
+        place, length = spans.of(self._holders.which), spans.length_ns / 1e9
+        displaced = np.zeros(len(length))
+        measured = np.flatnonzero(
+            (spans.of(columns["cpu_ns"]) > 0) & (spans.of(columns["preemptions"]) > 0)
         )
+        cpu = columns["cpu_ns"][spans.index[measured]].astype(np.int64) / 1e9
+        displaced[measured] = np.maximum(length[measured] - cpu, 0.0)
         order = np.argsort(place, kind="stable")
-        first = np.flatnonzero(np.diff(place[order], prepend=-1))
+        first = np.flatnonzero(np.diff(place[order].astype(np.int32), prepend=-1))
         return {
             self._holders.frames[int(place[part[0]])]: HoldTimes(
                 len(part),
@@ -152,13 +159,14 @@ class LockParties:
             if len(part)
         }
 
-    def _is_at(self, stack: int, frame: int) -> bool:
-        """Return whether the innermost user code of a stack is at the line of a frame."""
-        return user_frame(self.trace.stack(stack)) == self.trace.frames.get(frame)
+    def _stack(self, number: int) -> tuple[Frame, ...]:
+        if number not in self._stacks:
+            self._stacks[number] = self.trace.stack(number)
+        return self._stacks[number]
 
     def _heaviest(self, weights: Mapping[int, float]) -> tuple[Frame, ...]:
         """Return the heaviest stack at the heaviest line of the heaviest function."""
-        stacks = {stack: self.trace.stack(stack) for stack in weights}
+        stacks = {stack: self._stack(stack) for stack in weights}
         for level in (_function, user_frame):
             keys: dict[int, object] = {stack: level(frames) for stack, frames in stacks.items()}
             sums: dict[object, float] = defaultdict(float)
@@ -169,22 +177,25 @@ class LockParties:
         return stacks[max(stacks, key=lambda stack: weights[stack])]
 
 
+def _part(spans: Spans, positions: npt.NDArray[np.int32]) -> Spans:
+    """Return some spans; without a copy if it is all of them, in their order."""
+    return spans if len(positions) == len(spans.index) else spans.where(positions)
+
+
 def _sorted_into(
-    groups: Sequence[Sequence[int]], lock: npt.NDArray[np.int64]
-) -> list[npt.NDArray[np.intp]]:
+    groups: Sequence[Sequence[int]], lock: npt.NDArray[np.integer[Any]]
+) -> list[npt.NDArray[np.int32]]:
     """Return for each group the positions of its locks' records, in their order."""
-    number = np.full(1 + max(map(max, filter(None, groups)), default=0), len(groups), np.uint8)
+    others = 1 + max(map(max, filter(None, groups)), default=0)
+    number = np.full(others + 1, len(groups), np.uint8)
     for at, locks in enumerate(groups):
         number[np.fromiter(locks, dtype=np.intp)] = at
-    of_record = number[np.where(lock < len(number), lock, 0)]
-    of_record[lock >= len(number)] = len(groups)
-    order = np.argsort(of_record, kind="stable")
-    bounds = np.searchsorted(of_record[order], np.arange(len(groups) + 1))
-    return [order[bounds[at] : bounds[at + 1]] for at in range(len(groups))]
+    of_record = number[np.minimum(lock, others)]
+    return [np.flatnonzero(of_record == at).astype(np.int32) for at in range(len(groups))]
 
 
 def _weighed(
-    which: npt.NDArray[np.intp], ns: npt.NDArray[np.int64], *columns: npt.NDArray[Any]
+    which: npt.NDArray[np.integer[Any]], ns: npt.NDArray[np.int64], *columns: npt.NDArray[Any]
 ) -> Iterator[tuple[int, dict[tuple[int, ...], float]]]:
     """Yield places with the time under each combination of columns, the most time first."""
     combinations, at = distinct(which, *(column * 1 for column in columns))

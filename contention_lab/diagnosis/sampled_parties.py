@@ -32,11 +32,15 @@ PARTIES: Final = 10
 def stack_samples(trace: Trace) -> Records:
     """Return the samples with stacks of threads that are not in a recorded wait."""
     samples: Records = trace.states[trace.states["stack"] != 0]
-    # During failed tries a thread runs.
-    waits = trace.waits[trace.waits["outcome"] != Outcome.FAILED_TRY]
-    if not len(samples) or not len(waits):
+    columns = trace.wait_columns
+    if not len(samples) or not len(columns):
         return samples
-    thread = waits["thread"].astype(np.int64)
+    # During failed tries a thread runs.
+    tried = columns["outcome"] != Outcome.FAILED_TRY
+    waits = {name: columns[name][tried] for name in ("thread", *BOUNDS)}
+    if not len(waits["thread"]):
+        return samples
+    thread = waits["thread"]
     start, end, at = on_one_line(
         *((thread, np.minimum(waits[name], LAST_TIME_NS).astype(np.int64)) for name in BOUNDS),
         (

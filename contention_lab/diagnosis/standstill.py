@@ -111,18 +111,18 @@ def _standstill(
 
 def acquired_at(trace: Trace, link: Link) -> Frame | None:
     """Return where the holder of a link had acquired the lock, in user code if that is known."""
-    site = int(trace.waits["holder_site"][link.wait])
+    site = int(trace.wait_columns["holder_site"][link.wait])
     if link.hold >= 0:
-        site = int(trace.holds["site"][link.hold])
+        site = int(trace.hold_columns["site"][link.hold])
     frame = trace.frames.get(site)
     if frame is not None and is_user_code(frame.filename):
         return frame
-    stack = int(trace.holds["stack"][link.hold]) if link.hold >= 0 else 0
+    stack = int(trace.hold_columns["stack"][link.hold]) if link.hold >= 0 else 0
     return user_frame(trace.stack(stack)) or frame
 
 
 def _stack(trace: Trace, link: Link) -> tuple[Frame, ...]:
-    return trace.stack(int(trace.waits["stack"][link.wait]))
+    return trace.stack(int(trace.wait_columns["stack"][link.wait]))
 
 
 class _Places:

@@ -149,7 +149,7 @@ def _recorded(trace: Trace, thread: int) -> Held:
     exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
     chosen = (spans.thread == thread) & whole & ~np.isin(spans.lock, exclusive)
     mine = spans.where(chosen)
-    return Held(mine.start_ns, mine.end_ns, mine.lock, mine.index)
+    return Held(mine.start_ns, mine.end_ns, mine.lock.astype(np.int64), mine.index.astype(np.int64))
 
 
 def _lock_waits(trace: Trace, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

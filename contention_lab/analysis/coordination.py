@@ -50,6 +50,8 @@ class Purpose(Enum):
     WORKER = "a worker of a pool"
     TASK = "a task for a pool"
     START = "a thread to start"
+    ANSWER = "a result of a pool of multiprocessing"
+    INTERNAL = "something of a library's own"
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,8 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
         purpose, function = _purpose(lock, trace.stack(stack_number))
         if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
             purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
+        elif purpose in _OF_PROGRAM and is_of_library(trace.stack(stack_number)):
+            purpose = Purpose.TASK if purpose is Purpose.ITEM else Purpose.INTERNAL
         made_at = lock.site or lock_number
         key = purpose, function, made_at, "" if purpose is Purpose.THREAD else lock.label
         number = min(places.setdefault(key, len(places)), MOST_CASES - 1)
@@ -215,6 +219,22 @@ _BY_MAKER = {
 }
 _PLAIN = ("threading.Lock", "Mutex", "asyncio.Lock")
 _BY_METHOD = {"get": Purpose.ITEM, "put": Purpose.ROOM, "join": Purpose.DONE}
+_BY_WAITER = {
+    ("multiprocessing/pool.py", "ApplyResult.wait"): Purpose.ANSWER,
+    ("multiprocessing/pool.py", "IMapIterator.next"): Purpose.ANSWER,
+    ("threading.py", "Thread.start"): Purpose.START,
+}
+"""By the library's function that waits on behalf of the program: its file's end, its name."""
+_OF_PROGRAM = frozenset(
+    {Purpose.ITEM, Purpose.ROOM, Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT}
+)
+"""Purposes that are the program's only where its code waits: a library's own worker or helper that
+waits under no code of the program (`TASK`, `INTERNAL`) neither produces nor consumes for it."""
+
+
+def is_of_library(stack: Sequence[Frame]) -> bool:
+    """Tell whether a stack is known and has no code of the program's in it."""
+    return bool(stack) and not any(is_user_code(frame.filename) for frame in stack)
 
 
 def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, str]]:
@@ -232,6 +252,11 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
     )
     if kind == "queue.SimpleQueue" and maker.startswith("ThreadPoolExecutor"):
         return Purpose.TASK, ("", "")
+    for frame in stack[:inner]:
+        path = frame.filename.replace("\\", "/")
+        for (file, waiter), purpose in _BY_WAITER.items():
+            if frame.function == waiter and path.endswith(f"/{file}"):
+                return purpose, ("", "")
     if kind in _BY_TYPE:
         return _BY_TYPE[kind], ("", "")
     if maker in _BY_MAKER:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.coordination import Purpose, is_of_library
+from contention_lab.diagnosis.coordination_parties import waking_stacks
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.awaited import Awaited
@@ -32,14 +33,15 @@ def flow(awaited: Awaited) -> Flow:
     Of a condition it is room if those who end the waits outlive the waiters, by half of a usual
     wait or more: a consumer has its last items still to work on. If the waiters outlive them, or
     all end as one, it is an item. Where those who end the waits do not end themselves, as the
-    main thread does not unless it joins others, it is not known.
+    main thread does not unless it joins others, it is not known; nor where only a library's own
+    threads end the waits, under no code of the program.
     """
     case = awaited.case
     if case.purpose in (Purpose.ITEM, Purpose.TASK):
         return Flow.FOR_ITEM
     if case.purpose is Purpose.ROOM:
         return Flow.FOR_ROOM
-    if not awaited.wakers or case.self_supplied_share > 0:
+    if not awaited.wakers or case.self_supplied_share > 0 or _is_woken_by_library(awaited):
         return Flow.UNKNOWN
     waiters = max(_end(awaited, one) for one in case.waiters)
     wakers = max(_end(awaited, one) for one in awaited.wakers)
@@ -47,6 +49,11 @@ def flow(awaited: Awaited) -> Flow:
         return Flow.UNKNOWN
     usual_ns = float(np.median(case.end_ns - case.start_ns))
     return Flow.FOR_ROOM if wakers - waiters >= usual_ns / 2 else Flow.FOR_ITEM
+
+
+def _is_woken_by_library(awaited: Awaited) -> bool:
+    stacks = [awaited.trace.stack(stack) for stack in waking_stacks(awaited.case) if stack]
+    return bool(stacks) and all(map(is_of_library, stacks))
 
 
 def _end(awaited: Awaited, thread: int) -> int:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 KIND: Final = IDLE_WAIT
 PURPOSES: Final = frozenset(
-    {Purpose.ITEM, Purpose.TASK, Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT}
+    {
+        *(Purpose.ITEM, Purpose.TASK, Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT),
+        Purpose.INTERNAL,
+    }
 )
 
 

@@ -20,6 +20,9 @@ On Linux a shared object is preloaded that stands before the C library's blockin
 every wait for the GIL, and the calls in which the holder of a lock is blocked. The program finds
 its own LD_PRELOAD in the environment, and other programs that it starts are left alone.
 
+A path to an executable that is no script is run as it is, and its locks of the C library are
+recorded: `contention-lab record -- ./program`.
+
 A program that hangs: with --watch SECONDS, and at any time on SIGUSR1 (kill -USR1 PID), it prints
 to stderr which threads hold which locks and which wait where, with stacks, and who waits for whom
 in a ring; the trace is then complete up to that moment. A thread of native code does it, so it

@@ -83,6 +83,7 @@ cl_name_readable(char *name)
     char *text = is_cpp && cl_demangle != NULL ? cl_demangle(name, NULL, NULL, &status) : NULL;
     if (text != NULL && status == 0) {
         size_t length = strnlen(text, CL_NAME_BYTES - 1);
+        length -= length > 19 && memcmp(text + length - 19, "::h", 3) == 0 ? 19 : 0; /* Rust's hash */
         memcpy(name, text, length);
         name[length] = 0;
     }

@@ -83,12 +83,17 @@ void in_native_threads(void)
     pthread_join(a, NULL);
     pthread_join(b, NULL);
 }
+static void *for_ever(void *nothing)
+{
+    for (;;) { wait_in_vain(); }
+    return nothing;
+}
 int cancelled(void)
 {
     pthread_t thread;
     void *result = NULL;
     pthread_mutex_lock(&mutex);
-    pthread_create(&thread, NULL, in_thread, (void *)wait_in_vain);
+    pthread_create(&thread, NULL, for_ever, NULL);
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < 3; i++) { nap(); }
     pthread_cancel(thread);

@@ -38,6 +38,9 @@ _COLUMNS: Final = {
 }
 """Columns by what they show of a `LockRow`."""
 
+_NEEDS_RECORDS: Final = frozenset({"wait_p99_s", "hold_s", "utilisation"})
+"""Figures that are absent at level `counters`, which records no single wait and times no hold."""
+
 _TEXTS: Final = ("lock", "type", "made")
 _SORTABLE: Final = {name.lower(): name for name in (*_TEXTS, "locks", *_COLUMNS)}
 
@@ -83,19 +86,20 @@ def command(
 ) -> None:
     """Print the table."""
     from contention_lab.analysis import by_site, lock_table, selected
-    from contention_lab.trace import TraceError, load, not_seen
+    from contention_lab.trace import Level, TraceError, load, not_seen
 
     if separator is not None and len(separator) != 1:
         raise click.UsageError(f"-x {separator!r}: give one character, as in -x,")
     with reported(TraceError):
         trace = load(path)
+    absent = _NEEDS_RECORDS if trace.level == Level.COUNTERS else frozenset()
     chosen = selected(trace, lock=lock, thread=thread, stack=stack)
     found = lock_table(chosen) if instances else map(_each, lock_table(by_site(chosen)))
     table = _sorted(found, _SORTABLE[column.lower()], reverse)
     if separator is not None:
-        click.echo(_separated(table[:rows], separator, instances), nl=False)
+        click.echo(_separated(table[:rows], separator, instances, absent), nl=False)
     else:
-        _print(table[: rows or 20], instances)
+        _print(table[: rows or 20], instances, absent)
     warn(trace.problems)
     left = len(table) - (rows or 20)
     if left > 0 and separator is None:
@@ -132,10 +136,11 @@ def _sorted(table: Iterable[LockRow], column: str, reverse: bool) -> list[LockRo
     return sorted(table, key=key, reverse=descending)
 
 
-def _print(table: Sequence[LockRow], instances: bool) -> None:
+def _print(table: Sequence[LockRow], instances: bool, absent: frozenset[str]) -> None:
     head = ("lock", *(() if instances else ("locks",)), *_COLUMNS)
     labels = Counter(row.lock.label for row in table)
-    lines = [head, *(_cells(row, instances, labels[row.lock.label] > 1) for row in table)]
+    cells = (_cells(row, instances, labels[row.lock.label] > 1, absent) for row in table)
+    lines = [head, *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         first = f"{line[0]:<{widths[0]}}"
@@ -143,13 +148,15 @@ def _print(table: Sequence[LockRow], instances: bool) -> None:
         click.echo("  ".join((first, *rest)))
 
 
-def _cells(row: LockRow, instances: bool, ambiguous: bool) -> tuple[str, ...]:
+def _cells(
+    row: LockRow, instances: bool, ambiguous: bool, absent: frozenset[str]
+) -> tuple[str, ...]:
     from contention_lab.report.quantity import count, seconds, share
     from contention_lab.report.visible_text import name
 
     cells = [] if instances else [count(row.lock.instance)]
     for field in _COLUMNS.values():
-        value = getattr(row, field)
+        value = None if field in absent else getattr(row, field)
         written = seconds if field.endswith("_s") else share if field == "utilisation" else count
         cells.append(written(value))
     plain = (cell.replace("\N{NARROW NO-BREAK SPACE}", " ") for cell in cells)
@@ -157,7 +164,9 @@ def _cells(row: LockRow, instances: bool, ambiguous: bool) -> tuple[str, ...]:
     return (name(row.lock.label + kind), *plain)
 
 
-def _separated(table: Iterable[LockRow], separator: str, instances: bool) -> str:
+def _separated(
+    table: Iterable[LockRow], separator: str, instances: bool, absent: frozenset[str]
+) -> str:
     from contention_lab.report.visible_text import visible
 
     sink = io.StringIO()
@@ -166,7 +175,8 @@ def _separated(table: Iterable[LockRow], separator: str, instances: bool) -> str
     for row in table:
         site = row.lock.site
         made = f"{site.filename}:{site.line}" if site else ""
-        figures = (getattr(row, field) for field in _COLUMNS.values())
+        fields = _COLUMNS.values()
+        figures = ("" if field in absent else getattr(row, field) for field in fields)
         texts = map(visible, (row.lock.label, row.lock.type, made))
         writer.writerow([*texts, row.lock.instance, *figures])
     return sink.getvalue()

@@ -28,6 +28,7 @@ from contention_lab.diagnosis.chain_root import Root, root_of
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
 from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED
+from contention_lab.trace import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,8 @@ class CaseFile:
     program
         Facts about the whole program.
     cases
-        The locks waited for most, by their time, at most `CASES`.
+        The locks waited for most, by their time, at most `CASES`. None at level `counters`, where
+        nothing says who held them, nor whether anybody did: what is said of a case accuses.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -77,7 +79,8 @@ class CaseFile:
         self._charged = [_representative(hold, ns) for hold, ns in charged]
         every = [hold for hold, _ in self._charged]
         self._holding = holding(trace, np.concatenate([np.zeros(0, dtype=np.int64), *every]))
-        self.cases = tuple(self._case(i, group) for i, group in enumerate(waited[:CASES]))
+        known = waited[:CASES] if trace.level > Level.COUNTERS else []
+        self.cases = tuple(self._case(i, group) for i, group in enumerate(known))
 
     @cached_property
     def activity(self) -> Activity:

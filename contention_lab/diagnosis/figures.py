@@ -44,13 +44,22 @@ def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
         if evidence.get(key) and evidence[key] >= least_s
     ]
     if evidence.get("acquires") and evidence.get("contended") is not None:
-        said.append(f"contended {evidence['contended']:,} of {evidence['acquires']:,} acquires")
+        said.append(_contended(evidence))
     said += [
         f"{evidence[key]:,} {words}"
         for key, words in (("failed_tries", "failed tries"), ("timed_out", "timed out"))
         if evidence.get(key)
     ]
     return tuple(said)
+
+
+def _contended(evidence: Mapping[str, Any]) -> str:
+    """Say how many attempts had to wait; those that gave up are no acquires."""
+    contended, acquires = evidence["contended"], evidence["acquires"]
+    gave_up = sum(evidence.get(name) or 0 for name in ("timed_out", "open_waits"))
+    if not gave_up and contended <= acquires:
+        return f"contended {contended:,} of {acquires:,} acquires"
+    return f"contended {contended:,} of {max(contended, acquires + gave_up):,} attempts"
 
 
 def own_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:

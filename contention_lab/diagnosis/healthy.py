@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from contention_lab.analysis.processes import SHARED
 from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE, MOSTLY
 from contention_lab.diagnosis.wording import duration, percent
+from contention_lab.trace import Level
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.case_file import CaseFile
@@ -18,7 +19,8 @@ def summary(file: CaseFile) -> str:
 
     It says how little was waited, or that nothing was; not that the program is fast: what else
     limits it, a trace of locks does not show. Where much was waited for a lock that nobody was seen
-    to hold, it says that instead of acquitting.
+    to hold, it says that instead of acquitting; and at level `counters`, where no holder is
+    recorded, which level shows them.
     """
     if not file.rows:
         return "No lock limits this program: none that is recorded was used."
@@ -28,6 +30,14 @@ def summary(file: CaseFile) -> str:
     thread_s = sum(time.wall_s for time in file.times)
     share = f"{percent(wait_s / thread_s)} of their time" if thread_s else duration(wait_s)
     worst = file.rows[0]
+    if file.trace.level == Level.COUNTERS and wait_s >= max(
+        LEAST_WAIT_S, LEAST_WAIT_SHARE * thread_s
+    ):
+        return (
+            f"Nobody is accused: threads waited {share} for locks, {duration(worst.wait_s)} of it "
+            f"for `{worst.lock.label}`, but who held it meanwhile is not recorded at level "
+            "counters: record with --level profile."
+        )
     unexplained = next(filter(_is_unexplained, file.cases), None)
     if unexplained is not None:
         waited = duration(unexplained.total("wait_s"))

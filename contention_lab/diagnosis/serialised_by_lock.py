@@ -12,7 +12,14 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_SHARE,
     NEARLY_ALWAYS,
 )
-from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent, place
+from contention_lab.diagnosis.wording import (
+    counted,
+    duration,
+    lock_and_origin,
+    names,
+    percent,
+    place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +71,8 @@ def summary(case: LockCase) -> str:
     lock = lock_and_origin(case.lock)
     if not case.culprits:
         return (
-            f"{case.users} threads spend {share} of their time waiting for {lock}; "
-            "who holds it was not recorded: record at level profile."
+            f"{share} of the time of {counted(case.users, 'thread')} is spent waiting for {lock}; "
+            "who holds it was not recorded."
         )
     culprit = case.culprits[0]
     held = case.holds.get(culprit.code)
@@ -89,7 +96,7 @@ def _when(case: LockCase) -> str:
 def waiting_threads(case: LockCase) -> str:
     """Return how many threads wait on average while any does: `7 of 8 threads`."""
     waiting = min(max(1, round(case.waiters)), max(1, case.users - 1))
-    return f"{waiting} of {case.users} threads"
+    return f"{waiting} of {counted(case.users, 'thread')}"
 
 
 def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:

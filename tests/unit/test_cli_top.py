@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contention_lab.cli import main
-from contention_lab.trace import TraceBuilder
+from contention_lab.trace import Level, TraceBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,3 +81,25 @@ def test_what_was_not_recorded_is_said(path: Path, capsys: pytest.CaptureFixture
 def test_a_long_separator_is_a_mistake(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", str(path), "-x", "; "]) == 2
     assert "give one character" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("level", [*Level])
+def test_what_a_level_does_not_record_is_absent_and_not_zero(
+    level: Level, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = TraceBuilder(level=level)
+    lock, thread = builder.add_lock("Mutex", name="ledger"), builder.add_thread("worker")
+    builder.add_counter(lock, thread, acquires=4, contended=2, wait_ns=3 * MS, max_wait_ns=2 * MS)
+    builder.write(tmp_path / "run.clt")
+
+    head, row = _rows(tmp_path / "run.clt", capsys)
+    figures = dict(zip(head, row, strict=True))
+    assert main(["top", str(tmp_path / "run.clt")]) == 0
+    names, line = capsys.readouterr().out.splitlines()
+    absent = level == Level.COUNTERS
+    for name in ("wait_p99_s", "hold_s", "utilisation"):
+        assert (figures[name] == "") == absent
+    assert float(figures["wait_max_s"]) == pytest.approx(0.002)
+    assert float(figures["wait_s"]) == pytest.approx(0.003)
+    assert line.count("\N{EN DASH}") == 3 * absent
+    assert names.split()[0] == "lock"

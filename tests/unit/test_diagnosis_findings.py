@@ -188,17 +188,30 @@ def test_locks_of_one_place_are_one_finding() -> None:
     assert finding.evidence["wait_s"] == pytest.approx(2.8)
 
 
-def test_without_records_the_lock_is_accused_and_nobody_else() -> None:
-    builder = TraceBuilder(level=Level.COUNTERS, duration_ns=1000 * MS)
+@pytest.mark.parametrize("level", [*Level])
+def test_at_level_counters_nobody_is_accused_since_nothing_says_who_held(level: Level) -> None:
+    builder = TraceBuilder(level=level, duration_ns=1000 * MS)
     lock = builder.add_lock(name="catalog")
     for thread in (builder.add_thread(), builder.add_thread()):
         builder.add_counter(lock, thread, contended=50, acquires=50, wait_ns=450 * MS)
     diagnosis = diagnose(parse(builder.bytes()))
 
-    assert diagnosis.verdict == "serialised-by-lock"
-    assert diagnosis.findings[0].victims == ()
-    assert "record at level profile" in diagnosis.summary
-    assert diagnosis.findings[0].evidence["missing_waits"] == 100
+    if level == Level.COUNTERS:
+        assert (diagnosis.verdict, diagnosis.findings) == ("healthy", ())
+        assert "record with --level profile" in diagnosis.summary
+        assert "`catalog`" in diagnosis.summary
+    else:
+        assert diagnosis.verdict == "serialised-by-lock"
+        assert diagnosis.findings[0].victims == ()
+        assert diagnosis.findings[0].evidence["missing_waits"] == 100
+
+
+def test_at_level_counters_little_waiting_is_little_waiting() -> None:
+    builder = TraceBuilder(level=Level.COUNTERS, duration_ns=1000 * MS)
+    lock, thread = builder.add_lock(name="catalog"), builder.add_thread()
+    builder.add_counter(lock, thread, contended=1, acquires=50, wait_ns=2 * MS)
+
+    assert "No lock limits this program" in diagnose(parse(builder.bytes())).summary
 
 
 def test_a_wait_that_never_ended_is_a_finding() -> None:

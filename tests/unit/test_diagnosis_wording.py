@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contention_lab.diagnosis import AccusedLock, Party
+from contention_lab.diagnosis.figures import lock_figures
 from contention_lab.diagnosis.wording import (
     duration,
     enumeration,
@@ -94,3 +95,15 @@ def test_parties_are_named_once() -> None:
 
     assert names([party, party, Party(None, (), 1.0, 1.0)]) == "`worker`"
     assert names([Party(None, (), 1.0, 1.0)]) == "code outside the program"
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"contended": 60, "acquires": 2247}, "contended 60 of 2,247 acquires"),
+        ({"contended": 3, "acquires": 2, "timed_out": 2}, "contended 3 of 4 attempts"),
+        ({"contended": 2, "acquires": 1}, "contended 2 of 2 attempts"),
+    ],
+)
+def test_no_more_attempts_wait_than_there_are(figures: dict[str, int], said: str) -> None:
+    assert said in lock_figures(figures)

@@ -10,6 +10,7 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
+    LEAST_COVERING,
     LEAST_GIL_WAIT_SHARE,
     LEAST_HUNGRY,
     LEAST_SPIN_OF_CPU,
@@ -100,6 +101,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
     waited for while nobody holds them, are acquitted: a woken thread owns the lock long before it
     can say so.
 
+    Where two or more of these threads do much of their work under one lock, that is said: it would
+    order them without a GIL, too.
+
     Severity is the share of the time of the threads that take part.
     """
     gil = file.gil
@@ -120,14 +124,14 @@ def find(file: CaseFile) -> Iterator[Finding]:
         file.trace, samples, waiting | (samples["state"] == State.RUNNABLE), wait_s, threads
     )
     where = f" in {names(victims, most=2)}" if victims else ""
+    covering = _covering(file, threads, held_s)
     yield Finding(
         kind=KIND,
         severity=severity,
         summary=(
             f"{len(field.hungry)} threads run Python{where}, one at a time: they wait for the GIL "
             f"for {percent(wait_s / sum(one.wall_s for one in field.hungry))} of their time, "
-            f"{duration(wait_s)} in all. No lock is at fault; use processes, native code that lets "
-            "the GIL go, or a free-threaded build."
+            f"{duration(wait_s)} in all; {_advice(covering)}."
         ),
         lock=None,
         victims=victims,
@@ -138,8 +142,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
             "gil_held_share": gil.held_share,
             "threads": len(field.hungry),
             "switch_interval_s": gil.switch_interval_s,
+            **({"under_one_lock_share": covering.share} if covering else {}),
         },
-        remedies=(_without_gil(wanting_s, held_s, file.program.cores),),
+        remedies=(_without_gil(wanting_s, held_s, file.program.cores, covering),),
         acquits=tuple(_innocent(file)),
     )
 
@@ -158,13 +163,76 @@ def _innocent(file: CaseFile) -> Iterator[AccusedLock]:
             yield case.lock
 
 
-def _without_gil(wanting_s: float, held_s: float, cores: int | None) -> Remedy:
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """A lock under which several threads do much of their work in Python.
+
+    Attributes
+    ----------
+    lock
+        The lock.
+    share
+        Of the time that the threads have the GIL: what they do under it, and to take it.
+    """
+
+    lock: AccusedLock
+    share: float
+
+
+def _covering(file: CaseFile, threads: Collection[int], held_s: float) -> Covering | None:
+    """Return the lock that would order the threads without a GIL, if there is one."""
+    cost_ns = file.trace.meta.get("acquire_cost_ns")
+    taking_s = float(cost_ns) / 1e9 if isinstance(cost_ns, int | float) and cost_ns > 0 else 0.0
+    kept_off = {
+        row.lock.id: case.held.share("gil", "preempted") for case in file.cases for row in case.rows
+    }
+    shares: dict[int, float] = {}
+    for row in file.rows:
+        if "Semaphore" in row.lock.type or row.lock.id not in file.locks:
+            continue
+        own_s = max(0.0, row.hold_s - row.gil_s) * (1.0 - kept_off.get(row.lock.id, 0.0))
+        if held_s and own_s + row.acquires * taking_s >= LEAST_COVERING * held_s:
+            shares[row.lock.id] = min(1.0, (own_s + row.acquires * taking_s) / held_s)
+    counters = file.trace.counters
+    for lock in sorted(shares, key=lambda lock: -shares[lock]):
+        taken = (counters["lock"] == lock) & (counters["acquires"] > 0)
+        if len({*counters["thread"][taken].tolist()} & {*threads}) >= 2:
+            return Covering(file.locks[lock], shares[lock])
+    return None
+
+
+def _advice(covering: Covering | None) -> str:
+    if covering is None:
+        return (
+            "no lock is at fault: use processes, native code that lets the GIL go, or a "
+            "free-threaded build"
+        )
+    return (
+        f"without a GIL they would wait for `{covering.lock.name}`, under which they do "
+        f"{percent(covering.share)} of that work: narrow it first"
+    )
+
+
+def _without_gil(
+    wanting_s: float, held_s: float, cores: int | None, covering: Covering | None
+) -> Remedy:
     at_once = wanting_s / held_s if held_s else 1.0
     high = max(1.0, min(at_once, float(cores or at_once)))
+    text = f"Run the work in processes or without a GIL: on {cores or 'enough'} cores up to "
+    if covering is None:
+        return Remedy(
+            "no-gil",
+            f"{text}{number(high)} times faster. No lock needs to change.",
+            None,
+            1.0,
+            high,
+        )
+    # What is done under the lock goes on one at a time (Amdahl's law).
+    high = 1.0 / (covering.share + (1.0 - covering.share) / high)
     return Remedy(
         "no-gil",
-        f"Run the work in processes or without a GIL: on {cores or 'enough'} cores up to "
-        f"{number(high)} times faster. No lock needs to change.",
+        f"{text}{number(high)} times faster, and more only if `{covering.lock.name}` is taken less "
+        "often and for less, or each thread has its own.",
         None,
         1.0,
         high,

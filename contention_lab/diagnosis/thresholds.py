@@ -199,6 +199,10 @@ LEAST_GIL_WAIT_SHARE: Final = 0.2
 """Share of the time of threads that run Python that they must wait for the GIL: with two of them
 it is a half, if they do nothing else."""
 
+LEAST_COVERING: Final = 0.2
+"""Share of the time that threads have the GIL which they must spend under one lock, and with taking
+it, for that to be said: with less, two cores give nine tenths of what they could."""
+
 LEAST_TAKING_PART: Final = 0.05
 """Share of its time that a thread must have or want the GIL to take part in the competition."""
 

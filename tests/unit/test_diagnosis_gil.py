@@ -112,6 +112,25 @@ def test_a_lock_owned_by_threads_that_wait_for_the_gil_is_acquitted() -> None:
     assert all(finding.lock is None for finding in diagnosis.findings)
 
 
+@pytest.mark.parametrize(
+    ("users", "hold_ms", "named"), [(3, 150, True), (3, 10, False), (1, 400, False)]
+)
+def test_a_lock_that_covers_the_work_is_not_told_to_be_none(
+    users: int, hold_ms: int, named: bool
+) -> None:
+    turns = Turns()
+    lock = turns.builder.add_lock("threading.Lock", name="total")
+    for thread in range(1, users + 1):
+        turns.builder.add_counter(lock, thread, acquires=1000, hold_ns=hold_ms * MS)
+    (finding,) = turns.diagnosis().findings
+
+    assert finding.kind == "gil-bound"
+    assert ("`total`" in finding.summary) is named
+    assert ("No lock needs to change" in finding.remedies[0].text) is not named
+    assert (finding.remedies[0].speedup_high < 1.5) is named
+    assert len(finding.summary) <= 250
+
+
 # gil-convoy
 
 

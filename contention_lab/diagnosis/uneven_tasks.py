@@ -26,7 +26,8 @@ GAP_NS = 2_000_000
 def found(file: CaseFile) -> Iterator[Uneven]:
     """Yield the pools of which it is true.
 
-    A batch is a time in which at least one task of the pool ran. It counts if threads outside of
+    A batch is a time in which at least one task of the pool ran, until somebody has the results and
+    submits more. It counts if threads outside of
     the pool wait for results for most of it, all workers that take part were busy at some moment,
     and the task that ends it worked at least twice as long as its tasks do in the middle (without
     what they wait themselves), and for most of that time. What equal tasks would save is the
@@ -52,7 +53,7 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
         np.concatenate([case.start_ns[mine] for case, mine in outside]),
         np.concatenate([case.end_ns[mine] for case, mine in outside]),
     )
-    batches = Windows.union(pool.start_ns, pool.end_ns).joined(GAP_NS)
+    batches = _batches(pool, np.concatenate([case.end_ns[mine] for case, mine in outside]))
     busy = _busy_ns(file, pool)
     saved_ns, tails, stragglers = 0.0, [], set[int]()
     for start, end in zip(batches.start_ns.tolist(), batches.end_ns.tolist(), strict=True):
@@ -70,7 +71,12 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
         ):
             continue
         taken = (pool.end_ns - pool.start_ns)[chosen]
-        saved_ns += end - start - float(taken.sum()) / len(workers)
+        parallel = float(len(workers))
+        if file.program.cores:
+            window = Windows(np.array([start]), np.array([end]))
+            running = file.activity.doing(workers.tolist(), window).running
+            parallel = min(parallel, file.program.cores / running if running else parallel)
+        saved_ns += max(0.0, end - start - float(taken.sum()) / parallel)
         worker = int(pool.worker[chosen][last])
         others = pool.end_ns[chosen][pool.worker[chosen] != worker]
         tails.append((int(others.max(initial=start)), end))
@@ -100,6 +106,21 @@ def _of(file: CaseFile, pool: Pool) -> Uneven | None:
             "median_task_s": float(np.median(pool.end_ns - pool.start_ns)) / 1e9,
         },
     )
+
+
+def _batches(pool: Pool, got_ns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Windows:
+    """Return when tasks ran, without gaps; one after which somebody had a result is none of them.
+
+    Unless a task waited for a worker then: so it was of the same batch.
+    """
+    ran, queued = Windows.union(pool.start_ns, pool.end_ns), pool.queued
+    got_ns = np.sort(got_ns)
+    gap_start, gap_end = ran.end_ns[:-1], ran.start_ns[1:]
+    got = np.searchsorted(got_ns, gap_end) > np.searchsorted(got_ns, gap_start - GAP_NS)
+    ends = (gap_end - gap_start > GAP_NS) | (got & ~queued.contains(gap_start))
+    first = np.append(True, ends)[: len(ran.start_ns)]
+    last = np.append(ends, True)[: len(ran.start_ns)]
+    return Windows(ran.start_ns[first], ran.end_ns[last])
 
 
 def _busy_ns(file: CaseFile, pool: Pool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -88,8 +88,8 @@ def test_who_fetches_a_result_for_all_has_no_larger_share_of_their_work() -> Non
     assert single_flight(own_work_ms=10.0).finding("load-imbalance") is not None
 
 
-def pool(lengths_ms: list[list[float]], *, batches: int = 4) -> Scene:
-    """Workers of a pool, each with its tasks one after the other, in batches of 200 ms."""
+def pool(lengths_ms: list[list[float]], *, batches: int = 4, gap_ms: float = 40.0) -> Scene:
+    """Workers of a pool, each with its tasks one after the other, in batches."""
     scene = Scene()
     results = scene.lock("concurrent.futures.Future", 10, "pool")
     entry = scene.lock("concurrent.futures.ThreadPoolExecutor", 10, "pool")
@@ -97,8 +97,8 @@ def pool(lengths_ms: list[list[float]], *, batches: int = 4) -> Scene:
     running = scene.stack(("mail", 20), "concurrent/futures/thread.py:_WorkItem.run")
     workers = [scene.thread(f"worker {i}", end_ms=1000.0) for i in range(len(lengths_ms))]
     flags = int(HoldFlag.UNCONTENDED) | int(HoldFlag.WATCHED)
-    for batch in range(batches):
-        begin = batch * 220.0
+    begin = 0.0
+    for _ in range(batches):
         longest = 0.0
         for worker, lengths in zip(workers, lengths_ms, strict=True):
             at = begin
@@ -108,6 +108,7 @@ def pool(lengths_ms: list[list[float]], *, batches: int = 4) -> Scene:
                 at += length
             longest = max(longest, at - begin)
         scene.wait(results, scene.main, begin, begin + longest, waiting, by=workers[0])
+        begin += longest + gap_ms
     return scene
 
 
@@ -140,29 +141,41 @@ def test_a_pool_that_is_given_one_task_at_a_time_is_not_uneven() -> None:
     assert scene.finding("load-imbalance") is None
 
 
-def joined(busy_ms: list[float], *, waited_ms: float = 0.0) -> Scene:
-    """Threads made at one place that work for some time; the first waits for a lock at first."""
+def joined(
+    busy_ms: list[float],
+    *,
+    waited_ms: float = 0.0,
+    waiters: int = 1,
+    rounds: int = 1,
+    functions: str = "w",
+    noticed_ms: float = 0.0,
+) -> Scene:
+    """Threads made at one place that work for some time; the first wait for a lock at first.
+
+    They are called after their `functions`, one letter each, and their ends are noticed late.
+    """
     scene = Scene()
     joining = scene.stack("threading.py:Thread.join", ("main", 60))
     lock = scene.lock("threading.Lock", 12)
     acquiring = scene.stack(("work", 19))
     at = 10.0
-    threads = []
-    for i, busy in enumerate(busy_ms):
-        started = scene.lock("threading.Lock in Thread", 50)
-        wait = waited_ms if i == 0 else 0.0
-        thread = scene.thread(f"shard {i}", start_ms=10.0, end_ms=10.0 + wait + busy)
-        threads.append(thread)
-        scene.builder.add_counter(started, scene.main, acquires=1)
-        scene.builder.add_counter(started, thread, acquires=1)
-        if wait:
-            scene.wait(lock, thread, 10.0, 10.0 + wait, acquiring, kind=WaitKind.CONTENTION)
-        scene.seen(thread, scene.stack(("work", 20)), 10.0 + wait, 10.0 + wait + busy)
-        handle = scene.lock("threading.Thread", 60, f"shard {i}")
-        end = 10.0 + wait + busy
-        if end > at:
-            scene.wait(handle, scene.main, at, end, joining)
-            at = end
+    for step in range(rounds):
+        begin = at
+        for i, busy in enumerate(busy_ms):
+            name = f"Thread-{1 + i + step * len(busy_ms)} ({functions[i % len(functions)]})"
+            started = scene.lock("threading.Lock in Thread", 50)
+            wait = waited_ms if i < waiters else 0.0
+            end = begin + wait + busy
+            thread = scene.thread(name, start_ms=begin, end_ms=end + noticed_ms)
+            scene.builder.add_counter(started, scene.main, acquires=1)
+            scene.builder.add_counter(started, thread, acquires=1)
+            if wait:
+                scene.wait(lock, thread, begin, begin + wait, acquiring, kind=WaitKind.CONTENTION)
+            scene.seen(thread, scene.stack(("work", 20)), begin + wait, end)
+            handle = scene.lock("threading.Thread", 60, name)
+            if end > at:
+                scene.wait(handle, scene.main, at, end, joining)
+                at = end
     return scene
 
 
@@ -170,13 +183,43 @@ def test_a_thread_with_most_of_the_work_is_joined_last() -> None:
     scene = joined([900.0, 200.0, 220.0, 180.0])
     found = scene.finding("load-imbalance")
     assert found is not None
-    assert "shard 0" in found.summary
+    assert "Thread-1 (w)" in found.summary
     assert found.culprits[0].site is not None
     assert found.culprits[0].site.function == "work"
 
 
 def test_a_thread_that_ends_late_since_it_waited_had_no_more_work() -> None:
     assert joined([200.0, 200.0, 220.0, 180.0], waited_ms=700.0).finding("load-imbalance") is None
+
+
+def test_rounds_of_threads_are_summed() -> None:
+    found = joined([150.0, 20.0, 30.0, 20.0], rounds=6).finding("load-imbalance")
+    assert found is not None
+    assert found.evidence["rounds"] == 6
+    # Of 150 ms a round, equal shares would need 55.
+    assert found.severity == pytest.approx(6 * 95.0 / 1000.0, abs=0.02)
+
+
+def test_threads_of_even_rounds_are_even_though_their_ends_are_noticed_late() -> None:
+    scene = joined([5.0, 5.0, 5.2, 4.8], rounds=60, noticed_ms=20.0)
+    assert scene.finding("load-imbalance") is None
+
+
+def test_threads_that_run_different_functions_have_no_shares_of_one_work() -> None:
+    assert joined([900.0, 200.0, 220.0], functions="abb").finding("load-imbalance") is None
+    assert joined([900.0, 200.0, 220.0], functions="bbb").finding("load-imbalance") is not None
+
+
+def test_threads_that_wait_for_one_another_for_longer_than_one_is_late_are_not_uneven() -> None:
+    busy = [380.0, 150.0, 150.0, 150.0]
+    assert joined(busy).finding("load-imbalance") is not None
+    assert joined(busy, waited_ms=300.0, waiters=4).finding("load-imbalance") is None
+
+
+def test_rounds_of_a_pool_are_batches_however_soon_the_next_one_begins() -> None:
+    found = pool([[90.0], [20.0], [20.0], [20.0]], batches=10, gap_ms=0.5)
+    assert found.finding("load-imbalance") is not None
+    assert found.finding("load-imbalance").evidence["batches"] == 10  # type: ignore[union-attr]
 
 
 def test_a_wait_that_nobody_ended_accuses_nobody() -> None:

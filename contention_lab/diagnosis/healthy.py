@@ -44,7 +44,7 @@ def summary(file: CaseFile) -> str:
         return (
             f"Nobody is accused: threads waited {share} for locks, {waited} of it for "
             f"`{unexplained.lock.name}`, but the recording does not show what held it meanwhile. "
-            f"{_why(unexplained)}"
+            f"{_why(file, unexplained)}"
         )
     return (
         f"No lock limits this program: its threads waited {share} for locks, "
@@ -61,8 +61,14 @@ def _is_unexplained(case: LockCase) -> bool:
     )
 
 
-def _why(case: LockCase) -> str:
+def _why(file: CaseFile, case: LockCase) -> str:
     if case.lock.type.startswith(SHARED):
+        processes = file.trace.meta.get("processes")
+        if isinstance(processes, int) and processes > 1:
+            return (
+                f"In none of the {processes} processes was anybody seen to hold it: it may be a "
+                "signal that one gives and another waits for."
+            )
         return (
             "It is shared with other processes: record them with --subprocesses, and name their "
             "traces together with this one."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.processes import across_processes, of_one_run
 from contention_lab.diagnosis.ranking import verdict
+from contention_lab.diagnosis.thresholds import MOSTLY
 from contention_lab.diagnosis.trace_diagnosis import diagnose
 
 if TYPE_CHECKING:
@@ -48,11 +49,15 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     left_out = tuple(
         f"{trace.path}: left out, since it did not run at the same time" for trace in others
     )
-    alone = [diagnose(trace) for trace in traces]
-    if len(alone) == 1:
-        return replace(alone[0], problems=(*alone[0].problems, *left_out))
+    if len(traces) == 1:
+        only = diagnose(traces[0])
+        return replace(only, problems=(*only.problems, *left_out))
     shared = across_processes(traces)
-    across = diagnose(shared).findings if shared is not None else ()
+    # Where no lock is used by two of them, each one is known to have been looked at with the rest.
+    facts = {} if shared is not None else {"processes": len(traces)}
+    alone = [diagnose(replace(trace, meta={**trace.meta, **facts})) for trace in traces]
+    together = diagnose(shared) if shared is not None else None
+    across = together.findings if together is not None else ()
     locks = {finding.lock for finding in across if finding.lock is not None}
     findings = list(across)
     for trace, diagnosis in zip(traces, alone, strict=True):
@@ -66,7 +71,7 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     return replace(
         alone[0],
         verdict=kind,
-        summary=_summary(kind, findings, alone),
+        summary=_summary(kind, findings, alone, together),
         findings=tuple(findings),
         totals=_totals([diagnosis.totals for diagnosis in alone]),
         problems=(*_each(traces, [diagnosis.problems for diagnosis in alone]), *left_out),
@@ -74,12 +79,26 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     )
 
 
-def _summary(kind: str, findings: Sequence[Finding], alone: Sequence[Diagnosis]) -> str:
+def _summary(
+    kind: str,
+    findings: Sequence[Finding],
+    alone: Sequence[Diagnosis],
+    together: Diagnosis | None,
+) -> str:
     for finding in findings:
         if finding.kind == kind:
             return finding.summary
+    if together is not None and _wait_s(together) >= MOSTLY * sum(map(_wait_s, alone)) > 0.0:
+        # Waited for in one process, held in another: only all of them together can tell.
+        return (
+            f"No lock limits any of {len(alone)} processes. Of those they share: {together.summary}"
+        )
     longest = max(alone, key=lambda diagnosis: diagnosis.totals["wall_s"] or 0.0)
     return f"No lock limits any of {len(alone)} processes. Of the longest: {longest.summary}"
+
+
+def _wait_s(diagnosis: Diagnosis) -> float:
+    return float(diagnosis.totals["lock_wait_s"] or 0.0)
 
 
 def _totals(

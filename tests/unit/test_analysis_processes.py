@@ -111,3 +111,27 @@ def test_a_process_of_an_earlier_run_is_left_out_and_said_to_be() -> None:
         *diagnose_together([now]).problems,
         "app.202.clt: left out, since it did not run at the same time",
     )
+
+
+def test_with_all_traces_named_nobody_is_asked_to_name_them() -> None:
+    waiting = [_process(101, holds=False, start_ms=0), _process(202, holds=False, start_ms=30)]
+
+    diagnosis = diagnose_together(waiting)
+
+    assert diagnosis.verdict == "healthy"
+    assert "In none of the 2 processes was anybody seen to hold it" in diagnosis.summary
+    assert "--subprocesses" not in diagnosis.summary
+
+
+def test_a_lock_held_in_a_process_that_is_named_too_is_explained() -> None:
+    traces = [_process(101, holds=True, start_ms=0), _process(202, holds=False, start_ms=30)]
+
+    assert "seen to hold it" not in diagnose_together(traces).summary
+
+
+def test_a_process_that_only_gives_signals_uses_no_lock_and_is_looked_at_all_the_same() -> None:
+    giver = replace(parse(TraceBuilder(pid=303, duration_ns=2000 * MS).bytes()), start_mono_ns=0)
+
+    diagnosis = diagnose_together([_process(202, holds=False, start_ms=0), giver])
+
+    assert "In none of the 2 processes was anybody seen to hold it" in diagnosis.summary

@@ -53,7 +53,7 @@ def _of(file: CaseFile, case: LockCase) -> Finding | None:
     culprit = case.culprits[0] if case.culprits else None
     where = place(culprit.site) if culprit else "its holder"
     held = case.holds.get(culprit.code) if culprit else None
-    each = f", {duration(held.usual_s)} at a time" if held else ""
+    each = f", {duration(held.costly_s)} at a time" if held else ""
     return Finding(
         kind=KIND,
         severity=severity,

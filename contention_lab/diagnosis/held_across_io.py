@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis.blocked_in import across, calls_s, move_out
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.serialised_by_lock import waiting_threads
 from contention_lab.diagnosis.thresholds import (
@@ -17,36 +18,19 @@ from contention_lab.diagnosis.thresholds import (
 from contention_lab.diagnosis.wording import (
     duration,
     lock_and_origin,
-    name,
     names,
-    number,
     percent,
     place,
 )
-from contention_lab.trace import Call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contention_lab.analysis.holding import HeldTime
     from contention_lab.diagnosis.case_file import CaseFile
-    from contention_lab.diagnosis.finding import Party
     from contention_lab.diagnosis.lock_case import LockCase
 
 KIND: Final = "held-across-io"
-
-CALLS: Final = {
-    Call.OTHER: "a system call",
-    Call.SLEEP: "a sleep",
-    Call.NATIVE_SLEEP: "a sleep of native code",
-    Call.READ: "reading",
-    Call.WRITE: "writing",
-    Call.SOCKET: "network traffic",
-    Call.POLL: "waiting for input",
-    Call.PROCESS: "waiting for another process",
-    Call.FILE_LOCK: "waiting for a file lock",
-}
-"""What a holder was seen blocked in."""
 
 
 def find(file: CaseFile) -> Iterator[Finding]:
@@ -76,7 +60,6 @@ def of_lock(case: LockCase) -> Finding | None:
     if not case.culprits or not waits_outside(case.held):
         return None
     severity = min(case.blamed_wait_share, LARGEST_SEVERITY)
-    calls = {f"held_in_{call.name.lower()}_s": ns for call, ns in case.held.calls.items()}
     return Finding(
         kind=KIND,
         severity=severity,
@@ -84,7 +67,7 @@ def of_lock(case: LockCase) -> Finding | None:
         lock=case.lock,
         victims=case.victims,
         culprits=case.culprits,
-        evidence={**case.evidence(), **calls},
+        evidence={**case.evidence(), **calls_s(case.held)},
         remedies=remedies(case, severity),
     )
 
@@ -103,7 +86,7 @@ def summary(case: LockCase) -> str:
     """Return the finding as a sentence."""
     culprit = case.culprits[0]
     times = case.holds.get(culprit.code)
-    each = f", {duration(times.usual_s)} at a time" if times else ""
+    each = f", {duration(times.costly_s)} at a time" if times else ""
     return (
         f"{waiting_threads(case)} stand still in {names(case.victims, most=2)} while "
         f"{place(culprit.code)} holds {lock_and_origin(case.lock)} across {across(case)}{each}: "
@@ -111,35 +94,11 @@ def summary(case: LockCase) -> str:
     )
 
 
-def across(case: LockCase) -> str:
-    """Return what the lock is held across: a function, or a kind of call."""
-    calls = case.held.calls
-    kind = CALLS[max(calls, key=lambda call: calls[call])] if calls else "input or output"
-    culprit = case.culprits[0]
-    if culprit.site is None or culprit.code is None or _same_function(culprit):
-        return kind
-    return f"`{name(culprit.site)}` ({kind})"
-
-
-def _same_function(culprit: Party) -> bool:
-    here, there = culprit.site, culprit.code
-    if here is None or there is None:
-        return here is there
-    return (here.filename, here.function) == (there.filename, there.function)
-
-
 def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:
     """Return what takes the waiting out of the lock."""
     high = 1.0 / (1.0 - severity)
     return (
-        Remedy(
-            "move-io-out",
-            f"Do {across(case)} before taking `{case.lock.name}` or after giving it back, and hold "
-            f"it only to store the result: up to {number(high)} times faster.",
-            None,
-            1.0,
-            high,
-        ),
+        move_out(case, high),
         Remedy(
             "hand-over",
             "Let one thread do it and give it the work through a queue, so that nobody waits.",

@@ -69,6 +69,8 @@ class HoldTimes:
         Together.
     usual_s
         The median.
+    costly_s
+        How long those last that make others wait: half of the waiting is for longer ones.
     displaced_s
         Of the total: off the CPU in holds during which the scheduler took the holder off its core
         against its will. Only where the recorder measured it; 0 where it did not.
@@ -77,6 +79,7 @@ class HoldTimes:
     count: int
     total_s: float
     usual_s: float
+    costly_s: float
     displaced_s: float = 0.0
 
     @property

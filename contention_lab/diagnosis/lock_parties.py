@@ -146,6 +146,10 @@ class LockParties:
         )
         cpu = columns["cpu_ns"][spans.index[measured]].astype(np.int64) / 1e9
         displaced[measured] = np.maximum(length[measured] - cpu, 0.0)
+        hold, ns = self.charged_holds(group)
+        cost = np.zeros(1 + int(max(hold.max(initial=0), spans.index.max(initial=0))))
+        cost[hold] = ns
+        cost = cost[spans.index]
         order = np.argsort(place, kind="stable")
         first = np.flatnonzero(np.diff(place[order].astype(np.int32), prepend=-1))
         return {
@@ -153,6 +157,7 @@ class LockParties:
                 len(part),
                 float(length[part].sum()),
                 float(np.median(length[part])),
+                _middle(length[part], cost[part]),
                 float(displaced[part].sum()),
             )
             for part in np.split(order, first[1:])
@@ -205,6 +210,15 @@ def _weighed(
         places[place][tuple(rest)] = time
     order = sorted(places.items(), key=lambda item: -sum(item[1].values()))
     return (item for item in order[:PARTIES] if sum(item[1].values()) > 0)
+
+
+def _middle(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> float:
+    """Return the value that half of the weight is below; without any weight, the median."""
+    if not weights.sum():
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order[np.searchsorted(reached, 0.5)]])
 
 
 def _of_library(stack: Sequence[Frame]) -> bool:

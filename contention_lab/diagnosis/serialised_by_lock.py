@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis.blocked_in import calls_s, move_out
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.spin_collapse import stretched_share
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
+    LEAST_KNOWN,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
+    MOSTLY,
     NEARLY_ALWAYS,
 )
 from contention_lab.diagnosis.wording import (
@@ -60,7 +63,7 @@ def of_lock(case: LockCase) -> Finding | None:
         lock=case.lock,
         victims=case.victims,
         culprits=case.culprits,
-        evidence=case.evidence(),
+        evidence={**case.evidence(), **calls_s(case.held)},
         remedies=remedies(case, severity),
     )
 
@@ -76,7 +79,7 @@ def summary(case: LockCase) -> str:
         )
     culprit = case.culprits[0]
     held = case.holds.get(culprit.code)
-    each = f", {duration(held.usual_s)} at a time" if held else ""
+    each = f", {duration(held.costly_s)} at a time" if held else ""
     root = case.root.clause() if case.root else ""
     return (
         f"{_when(case)}{waiting_threads(case)} wait in {names(case.victims, most=2)} "
@@ -100,10 +103,19 @@ def waiting_threads(case: LockCase) -> str:
 
 
 def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:
-    """Return what lifts the serial share; a cheaper lock does not."""
+    """Return what lifts the serial share; a cheaper lock does not.
+
+    Where holders are blocked in system calls for most of the time that is known, moving these out
+    comes first.
+    """
     high = 1.0 / (1.0 - severity)
     code = names(case.culprits, most=1)
+    held = case.held
+    is_known = held.total_s - held.parts["unknown"] >= LEAST_KNOWN * held.total_s > 0
+    blocked = held.own_share("blocked")
+    outside = case.culprits and is_known and blocked >= MOSTLY
     return (
+        *((move_out(case, 1.0 / (1.0 - severity * blocked)),) if outside else ()),
         Remedy(
             "narrow",
             f"Move work in {code} out of the locked region, so that the lock covers only what "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis.blocked_in import across
 from contention_lab.diagnosis.finding import Finding, Remedy
-from contention_lab.diagnosis.held_across_io import across, waits_outside
+from contention_lab.diagnosis.held_across_io import waits_outside
 from contention_lab.diagnosis.serialised_by_lock import waiting_threads
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,

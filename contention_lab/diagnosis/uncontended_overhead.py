@@ -34,9 +34,10 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true if all of these are:
 
     - next to none of the acquires had to wait;
-    - acquires times the cost of one, as the recorder measured it on this machine at the start of
-      this recording, are a sixth of the process's CPU time or more. The cost is that of `with` on
-      a free lock, without what recording it adds, so the share is rather too small.
+    - acquires (of a re-entrant lock also those by a thread that has it already) times the cost of
+      one, as the recorder measured it on this machine at the start of this recording, are a sixth
+      of the process's CPU time or more. The cost is that of `with` on a free lock, without what
+      recording it adds, so the share is rather too small.
 
     Severity is that time as a share of the wall time, or of the CPU time where several threads
     share it.
@@ -57,14 +58,15 @@ def find(file: CaseFile) -> Iterator[Finding]:
 def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding | None:
     acquires = sum(row.acquires for row in rows)
     contended = sum(row.contended + row.failed_tries for row in rows)
-    cost_s = acquires * cost_ns / 1e9
+    again = _recursions(file, rows)
+    cost_s = (acquires + again) * cost_ns / 1e9
     cpu_s = file.program.cpu_s
     if (
         cost_s < max(LEAST_OVERHEAD_S, LEAST_OVERHEAD * cpu_s)
         or contended > MOST_CONTENDED * acquires
     ):
         return None
-    lock = accused(rows[0], len(rows))
+    lock, times = accused(rows[0], len(rows)), f"{acquires + again:,} times"
     severity = min(cost_s / max(file.program.wall_s, cpu_s), LARGEST_SEVERITY)
     counters = file.trace.counters
     mine = np.isin(counters["lock"], [row.lock.id for row in rows]) & (counters["acquires"] > 0)
@@ -75,7 +77,7 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
         kind=KIND,
         severity=severity,
         summary=(
-            f"Nobody waits for {lock_and_origin(lock)}, but taking it {acquires:,} times costs "
+            f"Nobody waits for {lock_and_origin(lock)}, but taking it {times} costs "
             f"{duration(cost_s)}, {percent(cost_s / cpu_s)} of the CPU time "
             f"({number(cost_ns)} ns each, measured at the start of the recording)."
         ),
@@ -85,6 +87,7 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
         evidence={
             "acquires": acquires,
             "contended": contended,
+            **({"recursions": again} if again else {}),
             "acquire_cost_ns": cost_ns,
             "overhead_cpu_s": cost_s,
             "overhead_of_cpu": cost_s / cpu_s,
@@ -100,3 +103,10 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
             ),
         ),
     )
+
+
+def _recursions(file: CaseFile, rows: Sequence[LockRow]) -> int:
+    """Return how often a thread took one of the locks that it had already."""
+    counters = file.trace.counters
+    mine = np.isin(counters["lock"], [row.lock.id for row in rows])
+    return int(counters["recursions"][mine].sum())

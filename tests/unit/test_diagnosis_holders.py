@@ -110,7 +110,16 @@ def test_a_lock_held_across_a_request_is_held_across_io() -> None:
     assert finding.severity == pytest.approx(0.4, abs=0.01)  # 4 of 5 threads, half of the time
     assert finding.culprits[0].site is not None
     assert finding.culprits[0].site.function == "fetch"
-    assert finding.evidence["held_in_socket_s"] == pytest.approx(1.6)
+    # 0.4 s of holds, four waiters each: it is their time, and said to be.
+    assert finding.evidence["hold_s"] == pytest.approx(0.408)
+    assert finding.evidence["waited_while_holder_in_socket_s"] == pytest.approx(1.6)
+    waited_s = finding.evidence["blamed_s"]
+    for name, value in finding.evidence.items():
+        assert not name.startswith("held_in_")
+        if name.startswith("waited_while_holder_in_"):
+            assert waited_s is not None
+            assert value is not None
+            assert value <= waited_s * 1.001
     assert finding.summary == (
         "4 of 5 threads stand still in `Cache.get` while `Cache.refresh` (cache.py:20) holds "
         "`cache` (threading.Lock, made at cache.py:5) across `fetch` (network traffic), 20 ms at a "
@@ -132,6 +141,43 @@ def test_without_nearly_all_of_it_blocked_it_is_not(changes: dict[str, Any]) -> 
     diagnosis = Cache(**changes, same_path=True).diagnosis()
 
     assert diagnosis.verdict == "serialised-by-lock"
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"native": 0.3}, "move-io-out"),
+        ({"native": 0.7}, "narrow"),
+        ({"state": State.RUNNABLE}, "narrow"),
+    ],
+)
+def test_of_a_lock_held_across_io_and_work_both_are_said(
+    changes: dict[str, Any], remedy: str
+) -> None:
+    (finding,) = Cache(**changes, same_path=True).diagnosis().findings
+
+    assert finding.kind == "serialised-by-lock"
+    assert finding.remedies[0].kind == remedy
+    assert (finding.evidence.get("waited_while_holder_in_socket_s") or 0.0) == pytest.approx(
+        0.0 if changes.get("state") else 1.6 * (1.0 - changes["native"])
+    )
+
+
+def test_a_sleep_that_may_set_the_pace_is_no_certain_gain() -> None:
+    remedy = Cache(call=Call.SLEEP).diagnosis().findings[0].remedies[0]
+
+    assert remedy.text.startswith("Let `Cache.refresh` sleep before it takes `cache` or after")
+    assert remedy.text.endswith("unless the sleep is there to set a pace.")
+
+
+def test_holds_that_nobody_minds_do_not_shorten_those_that_block() -> None:
+    cache = Cache()
+    for turn in range(100):  # short holds of the same code, more of them, while nobody waits
+        start = (turn // 5 * 40 + 25 + turn % 5) * MS
+        cache.builder.add_hold(1, 1, start, start + 50_000, site=2, stack=1, waiters=1)
+    (finding,) = cache.diagnosis().findings
+
+    assert "20 ms at a time" in finding.summary
 
 
 def test_little_waiting_for_io_is_no_finding() -> None:

@@ -261,12 +261,13 @@ def uncontended(
     contended: int = 0,
     cost_ns: float | None = 60.0,
     cpu_ms: int = 1000,
+    recursions: int = 0,
 ) -> Diagnosis:
     meta = dict(CORES) if cost_ns is None else {**CORES, "acquire_cost_ns": cost_ns}
     builder = TraceBuilder(meta=meta, duration_ns=cpu_ms * MS)
     lock = builder.add_lock("threading.Lock", name="counter")
     thread = builder.add_thread("worker")
-    builder.add_counter(lock, thread, acquires=acquires, contended=contended)
+    builder.add_counter(lock, thread, acquires=acquires, contended=contended, recursions=recursions)
     builder.set_status(process_cpu_ns=cpu_ms * MS)
     return diagnose(parse(builder.bytes()))
 
@@ -280,6 +281,13 @@ def test_millions_of_free_acquires_are_an_overhead() -> None:
     assert "4,000,000 times costs 240 ms, 24 % of the CPU time (60 ns each, measured" in (
         finding.summary
     )
+
+
+def test_taking_a_lock_again_counts_as_taking_it() -> None:
+    (finding,) = uncontended(acquires=2_000_000, recursions=2_000_000).findings
+
+    assert "4,000,000 times costs 240 ms" in finding.summary
+    assert finding.evidence["recursions"] == 2_000_000
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,9 @@ class ProgramSession(Session):
         _core.look_out(int(self.watch * 1e9), self.aborts)
 
     def do_without(self, error: OSError) -> int:
-        """Record without a file; return the descriptor to write to."""
+        """Record without a file; return what stands for its descriptor."""
         self._failure = f"{error.strerror or error}, so there is no trace"
-        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        return -1
 
     def tell(self) -> None:
         """Say where the trace is and what to do with it, or that there is none."""

@@ -7,10 +7,12 @@
 #define CL_CHUNKS_H
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "crc32.h"
+#include "owned_file.h"
 #include "schema.h"
 
 #define CL_CHUNK_PAYLOAD (1u << 20) /* payloads are split about here */
@@ -22,8 +24,8 @@ typedef struct {
 } cl_buffer;
 
 typedef struct {
-    int fd;
-    int error; /* errno of the first failed write, 0 none */
+    cl_owned_file owned;
+    int error; /* errno of the first failed write, 0 none; EBADF: the program closed the file */
     uint32_t sequence;
     uint64_t bytes_written;
     cl_buffer out; /* whole chunks, not yet written */
@@ -61,8 +63,12 @@ static void
 cl_file_flush(cl_file *file)
 {
     size_t done = 0;
-    while (done < file->out.used && file->error == 0) {
-        ssize_t wrote = write(file->fd, file->out.data + done, file->out.used - done);
+    while (done < file->out.used && file->error == 0 && file->owned.fd >= 0) {
+        if (!cl_owned_is_ready(&file->owned, file->bytes_written + done)) {
+            file->error = EBADF;
+            break;
+        }
+        ssize_t wrote = write(file->owned.fd, file->out.data + done, file->out.used - done);
         if (wrote > 0) {
             done += (size_t)wrote;
         }

@@ -66,6 +66,16 @@ cl_gil_probe_period(unsigned same, uint64_t began_ns)
     return period;
 }
 
+/* Gives this thread descriptors of its own, none of which is the program's: those it opens in /proc take no
+ * number that the program counts on, and what the program closes is not ours. */
+static void
+cl_gil_probe_part_descriptors(void)
+{
+#if defined(__linux__) && defined(SYS_close_range)
+    syscall(SYS_close_range, 0u, ~0u, 1u << 1 /* CLOSE_RANGE_UNSHARE */); /* Linux 5.9; without, we share */
+#endif
+}
+
 static void *
 cl_gil_probe_main(void *unused)
 {
@@ -74,6 +84,7 @@ cl_gil_probe_main(void *unused)
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-gil", 0, 0, 0);
 #endif
     cl_gil_mine.is_recorders = 1;
+    cl_gil_probe_part_descriptors();
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
     const void *last_holder = NULL;
     unsigned same = 0;

@@ -140,7 +140,8 @@ cl_symbol_search_file(cl_symbol *found)
     if (fd >= 0 && fstat(fd, &about) == 0 && (size_t)about.st_size > sizeof(ElfW(Ehdr))) {
         file = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     }
-    if (fd >= 0) {
+    struct stat now; /* the program may have closed it meanwhile, and opened a file of its own */
+    if (fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == about.st_dev && now.st_ino == about.st_ino) {
         close(fd);
     }
     if (file == MAP_FAILED) {

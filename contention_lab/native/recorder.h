@@ -76,7 +76,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
                   size_t meta_bytes)
 {
     memset(&cl_writer, 0, sizeof cl_writer);
-    cl_writer.file.fd = fd;
+    cl_owned_take(&cl_writer.file.owned, fd);
     cl_session.level = level;
     cl_session.stack_depth = stack_depth;
     cl_session.ring_bytes = ring_bytes;
@@ -101,7 +101,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_write_header(&cl_writer.file, meta, meta_bytes);
     int error = cl_writer.file.error != 0 ? cl_writer.file.error : cl_start_writer();
     if (error != 0) {
-        close(fd);
+        cl_owned_close(&cl_writer.file.owned);
         return error;
     }
     uint32_t epoch = atomic_fetch_add_explicit(&cl_next_epoch, 1, memory_order_relaxed) + 1;
@@ -126,8 +126,9 @@ cl_recorder_stop(void)
     nanosleep(&moment, NULL);
 #endif
     cl_stop_writer(CL_STOP);
-    if (close(cl_writer.file.fd) != 0 && cl_writer.file.error == 0) {
-        cl_writer.file.error = errno;
+    int error = cl_owned_close(&cl_writer.file.owned);
+    if (cl_writer.file.error == 0) {
+        cl_writer.file.error = error;
     }
     PyEval_RestoreThread(tstate);
     cl_thread *thread = atomic_exchange_explicit(&cl_session.threads, NULL, memory_order_acquire);
@@ -265,7 +266,7 @@ cl_after_fork_child(void)
 #endif
     cl_hang.after_ns = 0;
     if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
-        close(cl_writer.file.fd);
+        cl_owned_close(&cl_writer.file.owned);
         memset(&cl_writer, 0, sizeof cl_writer);
         memset(&cl_gil_probe, 0, sizeof cl_gil_probe);
         cl_session.threads = NULL;

@@ -4,13 +4,7 @@
 #ifndef CL_TRACE_FILE_H
 #define CL_TRACE_FILE_H
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
 #include "recorder.h"
-
-#define CL_HIGH_DESCRIPTOR 100 /* out of the range that programs count on being next */
 
 /* claim(fd): moves the descriptor up and locks a regular file against other recordings. */
 static PyObject *

@@ -21,13 +21,13 @@
 #define CL_PROGRAM_RELEASE_NS 200000u /* a thread's releases that others waited for: no more are unwound */
 
 static struct {
-    int fd;
+    cl_owned_file owned;
     _Atomic uint32_t started, stopping;
     pthread_t writer;
     cl_program_tables *tables;
     const char *meta, *said;
     struct stat error_stream; /* at the start: only there is anything said at the end */
-} cl_program = {.fd = -1};
+} cl_program = {.owned = {.fd = -1}};
 
 static __thread struct {
     uint32_t busy, native_id;
@@ -125,7 +125,7 @@ cl_program_write(void *unused)
 static void
 cl_program_start(void)
 {
-    if (cl_program.fd < 0 || cl_program_mine.busy
+    if (cl_program.owned.fd < 0 || cl_program_mine.busy
         || atomic_exchange_explicit(&cl_program.started, 1, memory_order_acq_rel)) {
         return;
     }
@@ -134,7 +134,7 @@ cl_program_start(void)
     cl_clock_zero();
     cl_native_begin_recording();
     *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-    cl_program.tables = cl_program_tables_make(cl_program.fd, cl_program.meta);
+    cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -154,7 +154,7 @@ cl_program_start(void)
 CL_PUBLIC int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
-    if (__builtin_expect(cl_program.fd >= 0, 0) && CL_REAL(pthread_create) != NULL) {
+    if (__builtin_expect(cl_program.owned.fd >= 0, 0) && CL_REAL(pthread_create) != NULL) {
         cl_program_start();
     }
     return CL_REAL(pthread_create) == NULL ? ENOSYS
@@ -165,7 +165,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)
 __attribute__((destructor)) static void
 cl_program_end(void)
 {
-    if (cl_program.fd < 0) {
+    if (cl_program.owned.fd < 0) {
         return;
     }
     contention_lab_layer_attach(NULL);
@@ -176,15 +176,15 @@ cl_program_end(void)
     }
     else if (!atomic_load_explicit(&cl_program.started, memory_order_relaxed)) { /* one thread, nobody waits */
         cl_clock_zero();
-        cl_program.tables = cl_program_tables_make(cl_program.fd, cl_program.meta);
+        cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
         cl_program_flush(cl_program.tables, 1);
     }
     if (cl_program.tables != NULL) {
+        cl_program.owned = cl_program.tables->file.owned; /* it may have been opened again */
         cl_program_tables_free(cl_program.tables);
         cl_program.tables = NULL;
     }
-    close(cl_program.fd);
-    cl_program.fd = -1;
+    cl_owned_close(&cl_program.owned);
     struct stat now;
     if (cl_program.said != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
         && now.st_ino == cl_program.error_stream.st_ino) {
@@ -196,11 +196,10 @@ cl_program_end(void)
 static void
 cl_program_forked(void)
 {
-    if (cl_program.fd >= 0) {
+    if (cl_program.owned.fd >= 0) {
         contention_lab_layer_attach(NULL);
         cl_native_end_recording();
-        close(cl_program.fd);
-        cl_program.fd = -1;
+        cl_owned_close(&cl_program.owned);
     }
 }
 
@@ -232,14 +231,12 @@ cl_program_begin(char **environment)
     int low = trace == NULL || meta == NULL
                   ? -1
                   : cl_real.open(trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    cl_program.fd = low < 0 ? -1 : cl_real.fcntl(low, F_DUPFD_CLOEXEC, 100);
-    if (cl_program.fd >= 0) {
+    int high = low < 0 ? -1 : cl_real.fcntl(low, F_DUPFD_CLOEXEC, CL_HIGH_DESCRIPTOR);
+    if (high >= 0) {
         close(low);
     }
-    else {
-        cl_program.fd = low;
-    }
-    if (cl_program.fd >= 0) {
+    cl_owned_take(&cl_program.owned, high >= 0 ? high : low);
+    if (cl_program.owned.fd >= 0) {
         cl_program.meta = meta;
         if (cl_program.said != NULL && fstat(2, &cl_program.error_stream) != 0) {
             cl_program.said = NULL;

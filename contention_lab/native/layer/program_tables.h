@@ -30,7 +30,7 @@ static const char *const cl_native_type[] = {
 static char cl_program_file[CL_SYMBOL_BYTES]; /* the program's own, which has no name as a library */
 
 static cl_program_tables *
-cl_program_tables_make(int fd, const char *meta)
+cl_program_tables_make(const cl_owned_file *owned, const char *meta)
 {
     cl_program_tables *tables = calloc(1, sizeof *tables);
     if (tables == NULL) {
@@ -38,7 +38,7 @@ cl_program_tables_make(int fd, const char *meta)
     }
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    tables->file.fd = fd;
+    tables->file.owned = *owned;
     ssize_t length = readlink("/proc/self/exe", cl_program_file, sizeof cl_program_file - 1);
     cl_program_file[length > 0 ? length : 0] = 0;
     cl_file_header header = {

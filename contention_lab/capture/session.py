@@ -6,8 +6,8 @@ record. Imports nothing that the recorded program may not have imported.
 """
 
 import atexit
+import errno
 import os
-import stat
 import sys
 
 from contention_lab.capture import children, patches, process
@@ -15,7 +15,7 @@ from contention_lab.capture.existing import exchange_existing, restore
 from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode, waiting_modules
 from contention_lab.capture.strangers import strangers
-from contention_lab.capture.trace_file import child_path, open_trace, remove
+from contention_lab.capture.trace_file import child_path, identity, open_trace, remove
 from contention_lab.capture.undo import Undo
 from contention_lab.capture.unrecorded import take_notes
 from contention_lab.native import _core
@@ -100,9 +100,13 @@ class Session:
         OSError
             The file cannot be opened or written.
         """
-        refuse_second()
-        self.family = os.path.abspath(self.path)
-        self.begin(open_trace(self.path), _caller())
+        caller = _caller()
+        _claim(self.path, caller)
+        try:
+            self.family = os.path.abspath(self.path)
+            self.begin(open_trace(self.path), caller)
+        finally:
+            _starting.clear()
 
     def begin(self, fd: int, started_by: str) -> None:
         """Start recording to an open file, which is the recorder's from then on.
@@ -182,9 +186,11 @@ class Session:
 
     def failure(self) -> str:
         """Return what became of the file, if something did."""
+        if self.totals["error"] == errno.EBADF:
+            return "the program closed its descriptor, so the trace ends there"
         if self.totals["error"]:
             return f"{os.strerror(self.totals['error'])}, so the trace ends there"
-        if self._file is not None and _identity(self.path) != self._file:
+        if self._file is not None and identity(self.path) != self._file:
             return "removed or replaced while it was being written"
         return ""
 
@@ -226,7 +232,7 @@ class Session:
 
     def _start_core(self, fd: int, started_by: str) -> None:
         global _active
-        self._file = _identity(fd)
+        self._file = identity(fd)
         _core.start(
             fd,
             LEVELS[self.level],
@@ -270,6 +276,7 @@ class Session:
 
 
 _active: Session | None = None
+_starting: "dict[str, tuple[str, str]]" = {}  # at most one entry, see _claim()
 _left_by_parent = Undo()
 
 
@@ -342,19 +349,25 @@ def active() -> Session | None:
 def refuse_second() -> None:
     """Raise RuntimeError where this process is being recorded; it says by whom."""
     if _active is not None:
-        raise RuntimeError(
-            f"already recording to {_active.path} (started by {_active._started_by}); "
-            "stop that recording first"
-        )
+        raise _already(_active.path, _active._started_by)
 
 
-def _identity(file: int | str) -> "tuple[int, int] | None":
-    """What makes a regular file the same file; None if it is no such or is not there."""
-    try:
-        about = os.stat(file)
-    except OSError:
-        return None
-    return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None
+def _claim(path: str, caller: str) -> None:
+    """Take the right to start a recording, which one thread of all that try gets."""
+    refuse_second()
+    mine = path, caller
+    theirs = _starting.setdefault("it", mine)
+    if theirs is not mine:
+        raise _already(*theirs)
+    if _active is not None:  # somebody has come to the end of this between our two looks
+        _starting.clear()
+    refuse_second()
+
+
+def _already(path: str, caller: str) -> RuntimeError:
+    return RuntimeError(
+        f"already recording to {path} (started by {caller}); stop that recording first"
+    )
 
 
 def _caller() -> str:
@@ -369,6 +382,7 @@ def _after_fork_in_child() -> None:
     """Forget the parent's recording; its replacements stay until somebody records here."""
     global _active, _left_by_parent
     session, _active = _active, None
+    _starting.clear()
     if session is None:
         return
     atexit.unregister(session.stop_at_exit)

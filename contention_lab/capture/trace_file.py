@@ -124,6 +124,15 @@ def _may_be_replaced(path: str) -> bool:
         os.close(fd)
 
 
+def identity(file: int | str) -> "tuple[int, int] | None":
+    """Return what makes a regular file the same file; None if it is none or is not there."""
+    try:
+        about = os.stat(file)
+    except OSError:
+        return None
+    return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None
+
+
 def quoted(path: str) -> str:
     """Return a path as a shell takes it."""
     if path and _PLAIN.issuperset(path):

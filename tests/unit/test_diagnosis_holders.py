@@ -159,7 +159,7 @@ def test_of_a_lock_held_across_io_and_work_both_are_said(
     assert finding.kind == "serialised-by-lock"
     assert finding.remedies[0].kind == remedy
     assert (finding.evidence.get("waited_while_holder_in_socket_s") or 0.0) == pytest.approx(
-        0.0 if changes.get("state") else 1.6 * (1.0 - changes["native"])
+        0.0 if changes.get("state") else 1.6 * (1.0 - changes["native"]), rel=0.01
     )
 
 

@@ -68,6 +68,9 @@ class CriticalPath:
         It was for an event, an item or a thread.
     is_followed
         The path goes on with whoever ended the wait.
+    idle_ns
+        How long the main thread, and the tasks on it, neither used a CPU nor waited for anything
+        recorded: it slept, or waited for the world outside.
     """
 
     wall_ns: int
@@ -80,6 +83,7 @@ class CriticalPath:
     held_ns: Integers
     is_coordination: Mask
     is_followed: Mask
+    idle_ns: int
 
     def share(self, locks: Collection[int], *, coordination: bool = False) -> float:
         """Return the share of the program's wall time that the path waits for locks.
@@ -116,6 +120,17 @@ class CriticalPath:
     def unexplained_share(self) -> float:
         """Share of the wall time in waits that nobody is known to have ended."""
         return self._share(~self.is_followed, self.start_ns, self.end_ns)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the program ended since work was done, as far as one can tell.
+
+        Else a clock ended it: the main thread slept for most of the time, or waited for something
+        that nobody did until it gave up. Then what is not on the path may cost as much.
+        """
+        timed = self.is_coordination & ~self.is_followed
+        timed_ns = union_ns(self.start_ns[timed], self.end_ns[timed])
+        return self.idle_ns + timed_ns <= ASLEEP * self.wall_ns
 
     @property
     def gil_share(self) -> float:
@@ -173,6 +188,7 @@ def critical_path(trace: Trace) -> CriticalPath:
         held_ns=held,
         is_coordination=table.is_coordination[on_path],
         is_followed=table.is_followed[on_path],
+        idle_ns=table.idle_ns(),
     )
 
 
@@ -236,6 +252,22 @@ class _Table:
         if idle_ns > ASLEEP * end and main.cpu_ns < ASLEEP * idle_ns:
             return last
         return first
+
+    def idle_ns(self) -> int:
+        """Return how long the main thread was neither on a CPU nor in a recorded wait."""
+        threads = self._trace.threads.values()
+        main = next((thread for thread in threads if thread.is_main), None)
+        if main is None:
+            return 0
+        own = [
+            one.id
+            for one in threads
+            if one is main or (one.is_task and one.native_id == main.native_id)
+        ]
+        mine = np.isin(self.actor, own)
+        waited = union_ns(self.start[mine], self.back[mine])
+        lived = self._trace.duration_ns - max(self.begin_ns, min(main.start_ns, LAST_TIME_NS))
+        return max(0, lived - waited - main.cpu_ns)
 
     def follows(self) -> npt.NDArray[np.int32]:
         """Return for each wait the one before it on the path, -1 for none: an earlier one."""

@@ -52,7 +52,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
                 "lasted_s": still.lasted_s,
                 "wait_s": still.waited_s,
                 "open": int(still.is_open),
-                "path_share": file.path_share(named),
+                "path_share": file.path_share(named) or None,
             },
             remedies=remedies(file, still),
             acquits=tuple(dict.fromkeys(named)) if explains(file, still) else (),

@@ -30,6 +30,8 @@ CONTENTION: Final = frozenset(
 def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings with their share of the critical path, the most severe first.
 
+    The share is stated only where the path tells what ended the program, and knows the waiting.
+
     Where they accuse two locks or more of making threads wait, and one of them takes a tenth of the
     critical path or more, then
 
@@ -45,7 +47,9 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         for finding in findings
         if finding.kind in CONTENTION and finding.lock is not None
     }
-    ranked = [_with_share(finding, shares) for finding in findings]
+    ranked = [
+        _with_share(finding, shares) if file.path.is_telling else finding for finding in findings
+    ]
     limit = max(shares.values(), default=0.0)
     if len(shares) > 1 and limit >= LEAST_WAIT_SHARE:
         worst = {
@@ -57,9 +61,15 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _with_share(finding: Finding, shares: dict[AccusedLock, float]) -> Finding:
-    if finding.lock is None or finding.kind not in CONTENTION:
+    if finding.lock is None or finding.kind not in CONTENTION or _is_only_tried(finding):
         return finding
     return replace(finding, evidence={**finding.evidence, "path_share": shares[finding.lock]})
+
+
+def _is_only_tried(finding: Finding) -> bool:
+    """Tell whether most waiting for a lock was between failed tries, which are on no path."""
+    tried, contended = (finding.evidence.get(name) or 0 for name in ("failed_tries", "contended"))
+    return tried > contended
 
 
 def _by_share(

@@ -50,7 +50,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
                 "lasted_s": still.lasted_s,
                 "wait_s": still.waited_s,
                 "open": int(still.is_open),
-                "path_share": file.path_share([lock]),
+                "path_share": file.path_share([lock]) or None,
             },
             remedies=remedies(still, lock, most_gain(file, still)),
             acquits=(lock,) if explains(file, still) else (),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contention_lab.diagnosis import diagnose
-from contention_lab.trace import TraceBuilder, WaitKind, parse
+from contention_lab.trace import Outcome, TraceBuilder, WaitKind, parse
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis import Finding
@@ -18,13 +18,13 @@ MS = 1_000_000
 class Program:
     """Threads `worker` and `keeper` share a lock; `idler` and `hoarder` share another one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, main_cpu_ms: int = 1) -> None:
         self.builder = builder = TraceBuilder(duration_ns=1000 * MS)
         self.near, self.far = (
             builder.add_lock("threading.Lock", site=builder.add_frame("<module>", "work.py", line))
             for line in (1, 2)
         )
-        self.main = builder.add_thread("main", is_main=True, cpu_ns=MS)
+        self.main = builder.add_thread("main", is_main=True, cpu_ns=main_cpu_ms * MS)
         self.worker = builder.add_thread("worker", end_ns=995 * MS)
         self.keeper, self.idler, self.hoarder = (
             builder.add_thread(name) for name in ("keeper", "idler", "hoarder")
@@ -43,10 +43,10 @@ class Program:
             called = (start + 99) * MS
             builder.add_wait(calls, holder, end, called, holder=victim, kind=WaitKind.COORDINATION)
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, since_ms: int = 1) -> None:
         """Let the main thread wait for a thread to end."""
         join = self.builder.add_lock("threading.Thread", name=name)
-        self.builder.add_wait(join, self.main, MS, 996 * MS, kind=WaitKind.COORDINATION)
+        self.builder.add_wait(join, self.main, since_ms * MS, 996 * MS, kind=WaitKind.COORDINATION)
 
     def findings(self) -> dict[int, Finding]:
         found = diagnose(parse(self.builder.bytes())).findings
@@ -84,3 +84,39 @@ def test_where_the_end_depends_on_no_lock_the_time_of_users_ranks() -> None:
     program.contend(program.far, program.hoarder, program.keeper, 80)
     program.join("worker")
     assert [*program.findings()] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("since_ms", "main_cpu_ms", "is_said"),
+    [(1, 1, True), (600, 1, False), (600, 550, True), (450, 1, True)],
+)
+def test_a_path_that_ends_since_the_main_thread_slept_is_not_told(
+    since_ms: int, main_cpu_ms: int, is_said: bool
+) -> None:
+    program = Program(main_cpu_ms=main_cpu_ms)
+    program.contend(program.far, program.idler, program.hoarder, 80)
+    program.join("worker", since_ms)
+    assert bool(program.findings()) == is_said
+
+
+def test_a_path_that_a_timeout_ends_is_not_told() -> None:
+    program = Program()
+    program.contend(program.far, program.idler, program.hoarder, 80)
+    stop = program.builder.add_lock("threading.Lock in Event")
+    program.builder.add_wait(
+        stop,
+        program.main,
+        MS,
+        990 * MS,
+        kind=WaitKind.COORDINATION,
+        outcome=Outcome.TIMED_OUT,
+    )
+    assert program.findings() == {}
+
+
+def test_a_path_says_nothing_of_a_lock_that_is_only_tried() -> None:
+    program = Program()
+    program.contend(program.far, program.idler, program.hoarder, 80)
+    program.builder.add_counter(program.far, program.idler, failed_tries=100)
+    program.join("worker")
+    assert program.findings() == {}

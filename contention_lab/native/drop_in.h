@@ -76,18 +76,12 @@ cl_raw_type(PyObject *thread_module, const char *name, const char *full_name)
 static int
 cl_drop_in_ready(PyObject *module)
 {
-    PyObject *thread_module = PyImport_ImportModule("_thread");
-    if (thread_module == NULL) {
-        return -1;
-    }
-    cl_raw_types[0] = cl_raw_type(thread_module, "LockType", "_thread.lock");
-    cl_raw_types[1] = cl_raw_type(thread_module, "RLock", "_thread.RLock");
-    Py_DECREF(thread_module);
     cl_drop_in_type_slots[1].pfunc = &PyType_Type;
     PyObject *meta = PyType_FromSpec(&cl_drop_in_type_spec);
     if (meta == NULL) {
         return -1;
     }
+    ((PyTypeObject *)meta)->tp_name = "type"; /* what its repr() says */
     static const char *const names[] = {"PlainLock", "PlainRLock"};
     for (int i = 0; i < 2; i++) {
         PyObject *type = PyObject_GetAttrString(module, names[i]);

@@ -13,22 +13,32 @@
     "release($self, /)\n--\n\n" \
     "Release the lock, from any thread. RuntimeError if it is not held."
 
+/* Of _is_owned: threading.Condition asks for it, and else tries to acquire: a failed try that is nobody's. */
+#define CL_LOCK_METHODS \
+    {"acquire", (PyCFunction)(void (*)(void))cl_lock_acquire_method, METH_FASTCALL | METH_KEYWORDS, \
+     CL_ACQUIRE_DOC}, \
+    {"acquire_lock", (PyCFunction)(void (*)(void))cl_lock_acquire_method, \
+     METH_FASTCALL | METH_KEYWORDS, "An obsolete synonym of acquire()."}, \
+    {"release", cl_lock_release_method, METH_NOARGS, CL_RELEASE_DOC}, \
+    {"release_lock", cl_lock_release_method, METH_NOARGS, "An obsolete synonym of release()."}, \
+    {"locked", cl_lock_locked, METH_NOARGS, \
+     "locked($self, /)\n--\n\nWhether the lock is held by some thread."}, \
+    {"locked_lock", cl_lock_locked, METH_NOARGS, "An obsolete synonym of locked()."}, \
+    {"__enter__", (PyCFunction)(void (*)(void))cl_lock_enter, METH_FASTCALL | METH_KEYWORDS, \
+     "Acquire the lock; returns True."}, \
+    {"__exit__", (PyCFunction)(void (*)(void))cl_lock_exit, METH_FASTCALL, "Release the lock."}, \
+    {"_is_owned", cl_lock_locked, METH_NOARGS, "For threading.Condition."}, \
+    {"_at_fork_reinit", cl_lock_at_fork_reinit, METH_NOARGS, \
+     "Make the lock free, in a forked child whose parent held it."}
+
 static PyMethodDef cl_lock_methods[] = {
-    {"acquire", (PyCFunction)(void (*)(void))cl_lock_acquire_method, METH_FASTCALL | METH_KEYWORDS,
-     CL_ACQUIRE_DOC},
-    {"acquire_lock", (PyCFunction)(void (*)(void))cl_lock_acquire_method,
-     METH_FASTCALL | METH_KEYWORDS, "An obsolete synonym of acquire()."},
-    {"release", cl_lock_release_method, METH_NOARGS, CL_RELEASE_DOC},
-    {"release_lock", cl_lock_release_method, METH_NOARGS, "An obsolete synonym of release()."},
-    {"locked", cl_lock_locked, METH_NOARGS,
-     "locked($self, /)\n--\n\nWhether the lock is held by some thread."},
-    {"locked_lock", cl_lock_locked, METH_NOARGS, "An obsolete synonym of locked()."},
-    {"__enter__", cl_lock_enter, METH_NOARGS, "Acquire the lock; returns True."},
-    {"__exit__", (PyCFunction)(void (*)(void))cl_lock_exit, METH_FASTCALL, "Release the lock."},
-    /* threading.Condition asks for it, and else tries to acquire: a failed try that is nobody's. */
-    {"_is_owned", cl_lock_locked, METH_NOARGS, "For threading.Condition."},
-    {"_at_fork_reinit", cl_lock_at_fork_reinit, METH_NOARGS,
-     "Make the lock free, in a forked child whose parent held it."},
+    CL_LOCK_METHODS,
+    {NULL, NULL, 0, NULL},
+};
+
+/* Ours for threading.Lock, with a text of their own: see cl_drop_in_look(). */
+static PyMethodDef cl_plain_lock_methods[] = {
+    CL_LOCK_METHODS,
     {NULL, NULL, 0, NULL},
 };
 
@@ -97,7 +107,8 @@ static PyMethodDef cl_rlock_methods[] = {
      CL_ACQUIRE_DOC},
     {"release", cl_rlock_release, METH_NOARGS,
      "release($self, /)\n--\n\nRelease the lock once; RuntimeError if the thread does not own it."},
-    {"__enter__", cl_rlock_enter, METH_NOARGS, "Acquire the lock; returns True."},
+    {"__enter__", (PyCFunction)(void (*)(void))cl_rlock_enter, METH_FASTCALL | METH_KEYWORDS,
+     "Acquire the lock; returns True."},
     {"__exit__", (PyCFunction)(void (*)(void))cl_rlock_exit, METH_FASTCALL, "Release the lock."},
     {"_is_owned", cl_rlock_is_owned, METH_NOARGS, "For threading.Condition."},
     {"_recursion_count", cl_rlock_recursion_count, METH_NOARGS, "For internal use by reentrant code."},
@@ -116,7 +127,7 @@ static PyType_Slot cl_plain_lock_slots[] = {
     {Py_tp_new, cl_plain_lock_new},
     {Py_tp_dealloc, cl_lock_dealloc},
     {Py_tp_repr, cl_lock_repr},
-    {Py_tp_methods, cl_lock_methods},
+    {Py_tp_methods, cl_plain_lock_methods},
     {Py_tp_getset, cl_drop_in_attributes},
     {Py_tp_members, cl_lock_members},
     {0, NULL},
@@ -153,6 +164,40 @@ static PyType_Spec cl_rlock_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = cl_rlock_slots,
 };
+
+/* Takes over what help() says of the original's type and methods, which is also where inspect.signature()
+ * looks. */
+static void
+cl_drop_in_describe(const PyTypeObject *raw, PyType_Slot *slots, PyMethodDef *methods)
+{
+    slots[0].pfunc = (void *)(uintptr_t)raw->tp_doc;
+    for (; methods->ml_name != NULL; methods++) {
+        PyObject *theirs = PyDict_GetItemString(raw->tp_dict, methods->ml_name);
+        if (theirs != NULL && Py_IS_TYPE(theirs, &PyMethodDescr_Type)) {
+            methods->ml_doc = ((PyMethodDescrObject *)theirs)->d_method->ml_doc;
+        }
+    }
+}
+
+/* Looks at the originals. Call before the types are made. -1: an exception. */
+static int
+cl_drop_in_look(void)
+{
+    PyObject *thread_module = PyImport_ImportModule("_thread");
+    if (thread_module == NULL) {
+        return -1;
+    }
+    cl_raw_types[0] = cl_raw_type(thread_module, "LockType", "_thread.lock");
+    cl_raw_types[1] = cl_raw_type(thread_module, "RLock", "_thread.RLock");
+    Py_DECREF(thread_module);
+    if (cl_raw_types[0] != NULL) {
+        cl_drop_in_describe(cl_raw_types[0], cl_plain_lock_slots, cl_plain_lock_methods);
+    }
+    if (cl_raw_types[1] != NULL) {
+        cl_drop_in_describe(cl_raw_types[1], cl_rlock_slots, cl_rlock_methods);
+    }
+    return 0;
+}
 
 /* Adds a type to the module under `name`. `make` is its vectorcall, NULL for none. */
 static int

@@ -2,16 +2,20 @@
 #ifndef CL_LOCK_TYPE_H
 #define CL_LOCK_TYPE_H
 
-#include <math.h>
 #include <stddef.h>
 #include <structmember.h>
 
+#include "lock_arguments.h"
 #include "lock_record.h"
 
-/* threading.TIMEOUT_MAX of CPython on platforms with 64-bit time: PY_TIMEOUT_MAX microseconds. */
-#define CL_TIMEOUT_MAX_NS ((double)PY_TIMEOUT_MAX * 1e3)
-
 /* Fills a fresh lock; takes no references but its own. */
+/* Made by exec() from a text, as the `__init__` of a dataclass: its lines are in no file. */
+static int
+cl_is_from_text(PyCodeObject *code)
+{
+    return PyUnicode_CompareWithASCIIString(code->co_filename, "<string>") == 0;
+}
+
 static void
 cl_lock_init(cl_lock *lock, int kind, PyObject *name)
 {
@@ -20,24 +24,29 @@ cl_lock_init(cl_lock *lock, int kind, PyObject *name)
     lock->yield_after = UINT32_MAX;
     lock->park_after = UINT32_MAX;
     lock->name = Py_XNewRef(name == Py_None ? NULL : name);
-    /* The innermost frame of user code, or of a library that makes a lock while it is imported, or of
-     * all. */
+    /* The innermost frame of user code in a file, or of user code, or of a library that makes a lock while
+     * it is imported, or of all. */
     cl_cursor cursor = cl_cursor_begin();
     cl_position position;
+    int has_text = 0;
     while (cl_cursor_next(&cursor, &position)) {
         int owner = cl_code_owner(position.code);
         if (owner == CL_HIDDEN) {
             continue;
         }
-        int last = owner == CL_USER
-                   || PyUnicode_CompareWithASCIIString(position.code->co_name, "<module>") == 0;
-        if (lock->site_code == NULL || last) {
+        int is_text = owner == CL_USER && cl_is_from_text(position.code);
+        int last = !is_text
+                   && (owner == CL_USER
+                       || (!has_text
+                           && PyUnicode_CompareWithASCIIString(position.code->co_name, "<module>") == 0));
+        if (lock->site_code == NULL || last || (is_text && !has_text)) {
             Py_XSETREF(lock->site_code, (PyCodeObject *)Py_NewRef((PyObject *)position.code));
             lock->site_lasti = position.lasti;
         }
         if (last) {
             break;
         }
+        has_text |= is_text;
         if (owner == CL_LIBRARY) {
             lock->via = position.code; /* pinned by cl_code_owner() */
         }
@@ -203,100 +212,6 @@ cl_lock_repr(PyObject *object)
                : PyUnicode_FromFormat("<%s %s object %R at %p>", state, type, lock->name, object);
 }
 
-/* A timeout in seconds as a CLOCK_MONOTONIC deadline; CPython's own errors for what is out of range. */
-static int
-cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
-{
-    double ns;
-    if (PyFloat_Check(timeout)) {
-        double seconds = PyFloat_AS_DOUBLE(timeout);
-        if (isnan(seconds)) {
-            PyErr_SetString(PyExc_ValueError, "Invalid value NaN (not a number)");
-            return -1;
-        }
-        ns = seconds == -1.0 ? -1e9 : ceil(seconds * 1e9);
-    }
-    else {
-        long long seconds = PyLong_AsLongLong(timeout);
-        if (seconds == -1 && PyErr_Occurred()) {
-            if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-                PyErr_SetString(PyExc_OverflowError, "timestamp too large to convert to C PyTime_t");
-            }
-            return -1;
-        }
-        ns = (double)seconds * 1e9;
-    }
-    *deadline = CL_FOREVER;
-    if (ns == -1e9) {
-        return 0;
-    }
-    if (!blocking) {
-        PyErr_SetString(PyExc_ValueError, "can't specify a timeout for a non-blocking call");
-        return -1;
-    }
-    if (ns < 0) {
-#if PY_VERSION_HEX >= 0x030D0000
-        PyErr_SetString(PyExc_ValueError, "timeout value must be a non-negative number");
-#else
-        PyErr_SetString(PyExc_ValueError, "timeout value must be positive");
-#endif
-        return -1;
-    }
-    if (ns > CL_TIMEOUT_MAX_NS) {
-        PyErr_SetString(PyExc_OverflowError, "timeout value is too large");
-        return -1;
-    }
-    *deadline = cl_monotonic_ns() + (uint64_t)ns;
-    return 0;
-}
-
-/* The arguments of acquire(blocking=True, timeout=-1). A timeout of 0 is a try. -1: an exception. */
-static int
-cl_lock_parse_acquire(PyObject *const *args, Py_ssize_t count, PyObject *kwnames, int *blocking,
-                      uint64_t *deadline)
-{
-    PyObject *values[2] = {NULL, NULL};
-    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-    if (count + named > 2) {
-        PyErr_Format(PyExc_TypeError, "acquire() takes at most 2 arguments (%zd given)", count + named);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        values[i] = args[i];
-    }
-    for (Py_ssize_t i = 0; i < named; i++) {
-        PyObject *key = PyTuple_GET_ITEM(kwnames, i);
-        int which = PyUnicode_CompareWithASCIIString(key, "blocking") == 0  ? 0
-                    : PyUnicode_CompareWithASCIIString(key, "timeout") == 0 ? 1
-                                                                            : -1;
-        if (which < 0) {
-            PyErr_Format(PyExc_TypeError, "acquire() got an unexpected keyword argument '%U'", key);
-            return -1;
-        }
-        if (values[which] != NULL) {
-            PyErr_Format(PyExc_TypeError, "argument for acquire() given by name ('%U') and position",
-                         key);
-            return -1;
-        }
-        values[which] = args[count + i];
-    }
-    int truth = values[0] == NULL ? 1 : PyObject_IsTrue(values[0]);
-    if (truth < 0) {
-        return -1;
-    }
-    *blocking = truth ? CL_INTERRUPTIBLE : CL_TRY;
-    *deadline = CL_FOREVER;
-    if (values[1] != NULL) {
-        if (cl_deadline(values[1], truth, deadline) < 0) {
-            return -1;
-        }
-        if (*deadline != CL_FOREVER && PyObject_IsTrue(values[1]) == 0) {
-            *blocking = CL_TRY;
-        }
-    }
-    return 0;
-}
-
 static PyObject *
 cl_lock_acquire_method(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
 {
@@ -309,10 +224,13 @@ cl_lock_acquire_method(PyObject *object, PyObject *const *args, Py_ssize_t count
     return result < 0 ? NULL : PyBool_FromLong(result);
 }
 
+/* __enter__ takes what acquire() takes, as the original does. */
 static PyObject *
-cl_lock_enter(PyObject *object, PyObject *unused)
+cl_lock_enter(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
 {
-    (void)unused;
+    if (__builtin_expect(count != 0 || kwnames != NULL, 0)) {
+        return cl_lock_acquire_method(object, args, count, kwnames);
+    }
     return cl_lock_acquire((cl_lock *)object, CL_INTERRUPTIBLE, CL_FOREVER) < 0 ? NULL : Py_NewRef(Py_True);
 }
 

@@ -278,7 +278,7 @@ core_exec(PyObject *module)
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
     }
-    if (cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
+    if (cl_drop_in_look() < 0 || cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
         || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0

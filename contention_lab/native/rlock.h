@@ -78,9 +78,11 @@ cl_rlock_acquire(PyObject *object, PyObject *const *args, Py_ssize_t count, PyOb
 }
 
 static PyObject *
-cl_rlock_enter(PyObject *object, PyObject *unused)
+cl_rlock_enter(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
 {
-    (void)unused;
+    if (__builtin_expect(count != 0 || kwnames != NULL, 0)) {
+        return cl_rlock_acquire(object, args, count, kwnames);
+    }
     cl_rlock *self = (cl_rlock *)object;
     return cl_rlock_is_mine(self)
                ? cl_rlock_nested(self)
@@ -138,10 +140,10 @@ cl_rlock_acquire_restore(PyObject *object, PyObject *saved)
 {
     cl_rlock *self = (cl_rlock *)object;
     unsigned long depth, owner;
-    if (!PyTuple_Check(saved) || !PyArg_ParseTuple(saved, "kk:_acquire_restore", &depth, &owner)) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "_acquire_restore() argument must be a tuple");
-        }
+    PyObject *args = PyTuple_Pack(1, saved);
+    int is_parsed = args != NULL && PyArg_ParseTuple(args, "(kk):_acquire_restore", &depth, &owner);
+    Py_XDECREF(args);
+    if (!is_parsed) {
         return NULL;
     }
     /* As CPython's own, this wait cannot be interrupted: the caller counts on owning the lock. */

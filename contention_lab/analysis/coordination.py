@@ -146,13 +146,15 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
         return spans.of(trace.wait_columns[name])
 
     lock_id, stack, flags = column("lock"), column("stack"), column("flags")
+    counters = trace.counters
+    held = {*counters["lock"][counters["hold_histogram"].any(axis=1)].tolist()}
     keys, which = distinct(lock_id, stack, flags & int(WaitFlag.ROOM))
     places: dict[tuple[Any, ...], int] = {}
     place = np.zeros(len(keys), dtype=np.uint16)
     purposes: list[Purpose] = []
     for at, (lock_number, stack_number, is_for_room) in enumerate(keys):
         lock = trace.lock(lock_number)
-        purpose, function = _purpose(lock, trace.stack(stack_number))
+        purpose, function = _purpose(lock, trace.stack(stack_number), is_held=lock_number in held)
         if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
             purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
         elif purpose in _OF_PROGRAM and is_of_library(trace.stack(stack_number)):
@@ -237,8 +239,13 @@ def is_of_library(stack: Sequence[Frame]) -> bool:
     return bool(stack) and not any(is_user_code(frame.filename) for frame in stack)
 
 
-def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, str]]:
-    """Return what a wait is for and, where only the program's own code tells, that function."""
+def _purpose(
+    lock: Lock, stack: Sequence[Frame], *, is_held: bool
+) -> tuple[Purpose, tuple[str, str]]:
+    """Return what a wait is for and, where only the program's own code tells, that function.
+
+    A plain lock that somebody holds is waited for here only by way of a condition on it.
+    """
     kind, _, maker = lock.type.partition(" in ")
     inner = next((at for at, frame in enumerate(stack) if is_user_code(frame.filename)), len(stack))
     method = next(
@@ -265,7 +272,7 @@ def _purpose(lock: Lock, stack: Sequence[Frame]) -> tuple[Purpose, tuple[str, st
         return _BY_METHOD[method], ("", "")
     user = stack[inner] if inner < len(stack) else None
     function = (user.filename, user.function) if user is not None else ("", "")
-    is_permit = "Semaphore" in kind or (kind in _PLAIN and not maker)
+    is_permit = "Semaphore" in kind or (kind in _PLAIN and not maker and not is_held)
     return (Purpose.PERMIT if is_permit else Purpose.CONDITION), function
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.overtaking import Visits, visits
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places, waking_stacks
+from contention_lab.diagnosis.thresholds import LEAST_COVERED
 
 if TYPE_CHECKING:
     from contention_lab.analysis.activity import Activity, Doing
@@ -101,6 +104,28 @@ class Awaited:
     def parties(self) -> tuple[Party, ...]:
         """The same as places."""
         return places(self.trace, self.stacks, self.case.wait_ns / 1e9)
+
+    @cached_property
+    def visits(self) -> Visits | None:
+        """Visits that others made under the lock of a condition meanwhile; None where unknown."""
+        is_condition = self.case.purpose is Purpose.CONDITION
+        return visits(self.trace, self.case) if is_condition else None
+
+    @property
+    def is_for_leaving(self) -> bool:
+        """Whether it is waited for others to leave: one of them is inside all the time."""
+        seen = self.visits
+        return seen is not None and seen.covered_share >= LEAST_COVERED
+
+    @property
+    def takes_per_wakeup(self) -> float:
+        """How often wakers took the lock for each time they ended a wait; 0 where not known."""
+        ended = self.case.batch[self.case.waker != 0]
+        counters = self.trace.counters
+        mine = np.isin(counters["lock"], [*self.case.locks])
+        mine &= np.isin(counters["thread"], [*self.case.wakers])
+        taken = int(counters["acquires"][mine].sum())
+        return taken / len(np.unique(ended)) if len(ended) else 0.0
 
     def evidence(self) -> dict[str, float | int | None]:
         """Return the figures that findings about coordination state."""

@@ -13,6 +13,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_BUSY,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
+    MOST_TAKES_OF_CONSUMER,
     MOSTLY,
 )
 from contention_lab.diagnosis.wording import counted, names, percent, place
@@ -37,8 +38,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
       code that takes the time, and a larger buffer would only fill up later.
 
     In a buffer that the program has made of conditions, or of semaphores that producers take and
-    consumers give back, waiting is for room where those waited for consume: see `flow`. No lock is
-    at fault.
+    consumers give back, waiting is for room where those waited for consume: see `flow`. Consumers
+    of a full buffer end a wait nearly every time they take the lock of its condition; readers take
+    it to come in and to leave, and so at most every other time. No lock is at fault.
 
     Severity is the share of the wall time with somebody waiting and the consumers busy.
     """
@@ -55,6 +57,10 @@ def is_true_of(awaited: Awaited) -> bool:
         and case.woken_share >= MOSTLY
         and awaited.busy_share >= LEAST_BUSY
         and flow(awaited) is Flow.FOR_ROOM
+        and (
+            case.purpose is not Purpose.CONDITION
+            or awaited.takes_per_wakeup < MOST_TAKES_OF_CONSUMER
+        )
     )
 
 

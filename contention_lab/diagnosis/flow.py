@@ -2,7 +2,8 @@
 
 A queue's methods say. Of a buffer that the program has made of conditions nothing does but its
 course: a consumer is still at work when the last producer has ended, since it has its last item to
-work on, and a producer ends first.
+work on, and a producer ends first. Where others come in and leave while it is waited, as readers do
+while a writer waits, nothing goes either way.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis import (
     backpressure,
     load_imbalance,
@@ -12,11 +13,18 @@ from contention_lab.diagnosis import (
     thundering_herd,
     writer_starvation,
 )
-from contention_lab.diagnosis.coordination_parties import waiting_places
+from contention_lab.diagnosis.coordination_parties import kind_of_actors, waiting_places
 from contention_lab.diagnosis.finding import IDLE_WAIT, Finding
 from contention_lab.diagnosis.flow import Flow, flow
-from contention_lab.diagnosis.thresholds import LEAST_SELF_SUPPLIED, LEAST_WAIT_S, MOSTLY
-from contention_lab.diagnosis.wording import duration, names, percent
+from contention_lab.diagnosis.thresholds import (
+    LEAST_BUSY,
+    LEAST_SELF_SUPPLIED,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+    LEAST_WORK_OF_WAIT,
+    MOSTLY,
+)
+from contention_lab.diagnosis.wording import counted, duration, names, percent, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,18 +46,40 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     It is true if threads or tasks spend most of their time waiting for an item, a task, an event
     or a condition that comes from outside: nobody who waits there gives it, and whoever gives it
-    is not working all the time to produce it (see `starved-by-producer`). It says that this
-    waiting, which other tools show first, costs nothing; hence its severity is 0.
+    is not seen to work all the time to produce it (see `starved-by-producer`). It is not true if
+    others wait for these threads meanwhile, and nobody ends their waiting before its time.
+
+    No lock is at fault, hence its severity is 0. Whether the waiting costs something is another
+    question: it says that it costs nothing only of threads that have next to nothing to do, and
+    not of the main thread.
     """
     for one in file.awaited:
-        if _is_idle(one) and not _is_explained(file, one):
+        if _is_idle(one) and not _is_explained(file, one) and not _is_in_the_way(file, one):
             yield _finding(file, one)
+
+
+def _is_in_the_way(file: CaseFile, awaited: Awaited) -> bool:
+    """Tell whether others wait for those who wait here, in vain for most of that."""
+    case = awaited.case
+    if case.woken_share >= MOSTLY:
+        return False
+    meanwhile_ns = 0
+    for one in case.waiters:
+        mine = case.thread == one
+        windows = Windows.union(case.start_ns[mine], case.end_ns[mine])
+        for other in file.coordination:
+            for_it = (other.waker == one) & (other.thread != one)
+            meanwhile_ns += int(
+                windows.covered_ns(other.start_ns[for_it], other.end_ns[for_it]).sum()
+            )
+    return meanwhile_ns >= LEAST_WAIT_SHARE * file.trace.duration_ns
 
 
 def _is_explained(file: CaseFile, awaited: Awaited) -> bool:
     """Tell whether another finding is true of the same waits."""
     return (
-        backpressure.is_true_of(awaited)
+        awaited.is_for_leaving
+        or backpressure.is_true_of(awaited)
         or starved_by_producer.is_true_of(awaited)
         or load_imbalance.is_meeting(awaited)
         or (
@@ -77,19 +107,41 @@ def _is_idle(awaited: Awaited) -> bool:
 def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     case = awaited.case
     victims = waiting_places(file.trace, case)
-    threads = len(case.waiters)
-    who = "1 thread waits" if threads == 1 else f"{threads} threads wait"
+    wait = "waits" if len(case.waiters) == 1 else "wait"
+    actor = kind_of_actors(file.trace, case.waiters)
     return Finding(
         kind=KIND,
         severity=0.0,
         summary=(
-            f"No fault: {who} in {names(victims, most=2)} for "
-            f"{percent(awaited.wait_share)} of the time, since there is nothing to do; "
-            f"the {duration(case.wait_ns / 1e9)} of waiting cost nothing."
+            f"No lock is at fault: {counted(len(case.waiters), actor)} {wait} in "
+            f"{names(victims, most=2)} for {percent(awaited.wait_share)} of the time, "
+            f"{_reason(file, awaited)}."
         ),
         lock=None,
         victims=victims,
         culprits=(),
         evidence=awaited.evidence(),
         remedies=(),
+    )
+
+
+def _reason(file: CaseFile, awaited: Awaited) -> str:
+    """Say why they wait, and what is known of its cost."""
+    case = awaited.case
+    it = "it" if len(case.waiters) == 1 else "them"
+    parties = awaited.parties
+    giver = place(parties[0].site) if parties else "code outside the program"
+    if case.purpose not in (Purpose.ITEM, Purpose.TASK) and case.woken_share < MOSTLY:
+        return f"and for most of that nobody wakes {it}: a timeout does, or nothing"
+    has_work = awaited.work_share >= LEAST_WORK_OF_WAIT
+    if not has_work and not any(file.trace.thread(one).is_main for one in case.waiters):
+        waited = duration(case.wait_ns / 1e9)
+        return f"since there is nothing to do; the {waited} of waiting cost nothing"
+    if awaited.busy_share < LEAST_BUSY:
+        return f"for others that wait themselves for most of that time ({giver} wakes {it})"
+    if not has_work:
+        return f"for {giver} to let {it} go on"
+    return (
+        f"for {giver} to give {it} something to do: no fault if work arrives there, but if it is "
+        "made or fetched there, that is what limits the program"
     )

@@ -136,6 +136,10 @@ LEAST_STRAGGLER: Final = 0.5
 """Share of the waiting at a meeting that one thread must end by coming last, in addition to half
 of what it would end by chance, to be the straggler. Equal threads take turns at coming last."""
 
+MOST_TAKES_OF_CONSUMER: Final = 1.8
+"""How often those who end waits may take the lock of a condition for each time that they do, to be
+called consumers of a full buffer. They take it once an item; who comes in and leaves, twice."""
+
 LEAST_WORK_OF_OTHERS: Final = 0.1
 """Share of the straggler's work that the others must have, on average, for it to have more than its
 share of the same work. Who only asks for a result has next to none."""

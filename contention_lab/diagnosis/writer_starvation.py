@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.lightswitch import Switched, switched
-from contention_lab.analysis.overtaking import Visits, visits
 from contention_lab.analysis.sites import is_user_code
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places, waiting_places
@@ -31,6 +30,7 @@ from contention_lab.diagnosis.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from contention_lab.analysis.overtaking import Visits
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.finding import AccusedLock
@@ -72,7 +72,7 @@ def of_condition(file: CaseFile, awaited: Awaited) -> Finding | None:
     waited_s = case.windows.total_ns / 1e9
     if waited_s < max(LEAST_WAIT_S, LEAST_STARVED_SHARE * wall_s):
         return None
-    seen = visits(file.trace, case)
+    seen = awaited.visits
     if seen is None or not _is_starved(seen):
         return None
     readers = {*seen.thread.tolist()}

@@ -6,6 +6,7 @@ import pytest
 from coordination_scene import Call, Scene, State
 
 from contention_lab.diagnosis.lock_case import Program
+from contention_lab.trace import Outcome
 
 QUEUE = "threading.Lock in Queue"
 
@@ -195,10 +196,15 @@ def test_stages_of_a_pipeline_made_at_one_line_are_no_stock() -> None:
     assert scene.finding("capacity-limit") is None
 
 
-def buffer(*, waker_outlives: bool) -> Scene:
-    """A buffer made of a condition: two threads wait for a third, which ends first or last."""
+def buffer(
+    *, waker_outlives: bool, takes: int = 1, kind: str = "threading.RLock in Condition"
+) -> Scene:
+    """A buffer made of a condition: two threads wait for a third, which ends first or last.
+
+    It takes the condition's lock `takes` times for each time that it ends their waits.
+    """
     scene = Scene()
-    condition = scene.lock("threading.RLock in Condition", 10)
+    condition = scene.lock(kind, 10)
     busy = scene.thread("busy", end_ms=950.0 if waker_outlives else 900.0)
     waiting = scene.stack(("Buffer.wait", 20), ("user", 30))
     waking = scene.stack(("Buffer.wake", 24), ("other", 40))
@@ -210,6 +216,9 @@ def buffer(*, waker_outlives: bool) -> Scene:
             scene.wait(
                 condition, user, at + 2.0, at + 10.0, waiting, by=busy, waking=waking, wake=step + 1
             )
+    scene.builder.add_counter(
+        condition, busy, acquires=88 * takes, hold_histogram=[88 * takes] + [0] * 31
+    )
     scene.seen(busy, working, 0.0, 880.0)
     return scene
 
@@ -258,3 +267,66 @@ def test_what_needs_a_core_gains_no_more_than_there_are_cores() -> None:
 def test_in_a_buffer_made_of_conditions_consumers_outlive_producers() -> None:
     assert buffer(waker_outlives=True).diagnosis().verdict == "backpressure"
     assert buffer(waker_outlives=False).diagnosis().verdict == "starved-by-producer"
+
+
+def test_a_condition_on_a_lock_of_its_own_makes_a_buffer_like_any_other() -> None:
+    assert buffer(waker_outlives=True, kind="threading.Lock").diagnosis().verdict == "backpressure"
+
+
+def test_who_takes_the_lock_to_come_in_and_to_leave_consumes_nothing() -> None:
+    assert buffer(waker_outlives=True, takes=2).finding("backpressure") is None
+
+
+def test_waiting_costs_nothing_only_if_there_is_next_to_nothing_to_do() -> None:
+    idle = producer_and_consumers(work_ms=0.2, consumers=1).finding("idle-wait")
+    assert idle is not None
+    assert "cost nothing" in idle.summary
+    fed = producer_and_consumers(state=State.BLOCKED, call=Call.SOCKET, elsewhere=False)
+    found = fed.finding("idle-wait")
+    assert found is not None
+    assert "cost nothing" not in found.summary
+    assert "`produce` (program.py:31) to give them something to do" in found.summary
+
+
+def waiting_for_an_event(*, main: bool, outcome: Outcome, by_waiter: bool = False) -> Scene:
+    """A thread waits for an event nearly all the time; a busy one sets it, or nobody does.
+
+    With `by_waiter`, another thread waits meanwhile for what the waiting one does afterwards.
+    """
+    scene = Scene()
+    event, answer = scene.lock("threading.Lock in Event", 10), scene.lock(QUEUE, 11)
+    setter = scene.thread("setter", end_ms=950.0)
+    other = scene.thread("other", end_ms=950.0)
+    waiter = scene.main if main else other
+    waiting = scene.stack("threading.py:Event.wait", ("ask", 20))
+    setting = scene.stack("threading.py:Event.set", ("serve", 31))
+    by = setter if outcome == Outcome.ACQUIRED else 0
+    scene.wait(event, waiter, 10.0, 940.0, waiting, by=by, waking=setting, outcome=outcome)
+    if by_waiter:
+        getting = scene.stack("queue.py:Queue.get", ("need", 40))
+        scene.wait(answer, setter, 20.0, 945.0, getting, by=waiter, waking=waiting)
+    else:
+        scene.seen(setter, scene.stack(("serve", 30)), 0.0, 940.0)
+    return scene
+
+
+def test_the_main_thread_that_waits_for_another_is_not_said_to_wait_for_nothing() -> None:
+    found = waiting_for_an_event(main=True, outcome=Outcome.ACQUIRED).finding("idle-wait")
+    assert found is not None
+    assert "for `serve` (program.py:30) to let it go on" in found.summary
+
+
+def test_a_wait_that_a_timeout_ends_is_not_said_to_cost_nothing() -> None:
+    found = waiting_for_an_event(main=False, outcome=Outcome.TIMED_OUT).finding("idle-wait")
+    assert found is not None
+    assert "nobody wakes it" in found.summary
+    assert "cost nothing" not in found.summary
+
+
+def test_who_waits_in_vain_while_others_wait_for_him_is_not_idle() -> None:
+    scene = waiting_for_an_event(main=False, outcome=Outcome.TIMED_OUT, by_waiter=True)
+    assert not any(
+        party.site is not None and party.site.function == "ask"
+        for finding in scene.diagnosis().findings
+        for party in finding.victims
+    )

@@ -25,6 +25,13 @@ _ADDING: Final = frozenset({"setdefault", "append", "add", "put", "insert"})
 """Methods that put their last argument into what they are called on."""
 
 
+_FIELD: Final = "."
+"""What stands before the field of a class, whoever makes the object: no name begins with it."""
+
+_FACTORIES: Final = ("Lock", "Semaphore", "Condition", "Event", "Queue", "Mutex")
+"""What the names of classes end in that make locks, or things with locks in them."""
+
+
 def name_locks(
     locks: Mapping[int, Lock], before_unix_ns: int, program: object = ""
 ) -> dict[int, Lock]:
@@ -64,6 +71,8 @@ def _in_scope(target: str, site: Frame, main: str) -> str:
     scopes = [part for part in site.function.split(".") if not part.startswith("<")]
     if not target:
         return ""
+    if target.startswith(_FIELD):
+        return target.removeprefix(_FIELD)
     if target.startswith(("self.", "cls.")):
         return ".".join([*scopes[-2:-1], target.partition(".")[2]])
     if "<module>" in site.function:
@@ -91,6 +100,9 @@ def _names(path: str, changed_ns: int) -> dict[int, tuple[str, ...]]:
     for call, target in _targets(tree):
         end = call.end_lineno or 0, call.end_col_offset or 0
         found.setdefault(call.lineno, {})[end] = target
+    for call, field in _fields(tree):
+        end = call.end_lineno or 0, call.end_col_offset or 0
+        found.setdefault(call.lineno, {})[end] = field
     return {
         line: tuple(target for _, target in sorted(targets.items()))
         for line, targets in found.items()
@@ -113,6 +125,34 @@ def _targets(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
             and node.args
         ):
             yield from _made(node.args[-1], _element_of(_written(node.func.value)))
+
+
+def _fields(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Yield calls of dataclasses of which one field is made by a factory of locks, with the field.
+
+    The lock is made by code without a file, so that the call is all that a trace knows of it.
+    """
+    fields: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            fields[node.name] = [
+                f"{_FIELD}{node.name}.{part.target.id}"
+                for part in node.body
+                if isinstance(part, ast.AnnAssign)
+                and isinstance(part.target, ast.Name)
+                and isinstance(part.value, ast.Call)
+                and any(_is_factory(keyword) for keyword in part.value.keywords)
+            ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            made = fields.get(node.func.id, ())
+            if len(made) == 1:
+                yield node, made[0]
+
+
+def _is_factory(keyword: ast.keyword) -> bool:
+    name = _written(keyword.value).rpartition(".")[2]
+    return keyword.arg in ("default_factory", "factory") and name.endswith(_FACTORIES)
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Call, str]]:

@@ -108,6 +108,33 @@ def _label(
     return load(folder / "app.clt").locks[lock].label
 
 
+FIELDS = """\
+import dataclasses, threading
+@dataclasses.dataclass
+class Session:
+    token: int = 0
+    tries: list = dataclasses.field(default_factory=list)
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+@dataclasses.dataclass
+class Pair:
+    one: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    two: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+def main():
+    session = Session()
+    pair = Pair()
+    use(Session())
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "label"), [(12, "Session.lock"), (13, "main.pair"), (14, "Session.lock")]
+)
+def test_a_lock_of_a_dataclass_is_called_after_the_field(
+    tmp_path: Path, line: int, label: str
+) -> None:
+    assert _label(tmp_path, FIELDS, line, "main") == label
+
+
 TOGETHER = """\
 import threading
 small, big = threading.Lock(), threading.Lock()

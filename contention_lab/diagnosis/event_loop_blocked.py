@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,13 +19,13 @@ from contention_lab.diagnosis.thresholds import (
     LONG_STEP_S,
     MOSTLY,
 )
-from contention_lab.diagnosis.wording import duration, names, number, percent, place
+from contention_lab.diagnosis.wording import duration, names, percent, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contention_lab.diagnosis.case_file import CaseFile
-    from contention_lab.diagnosis.finding import Party
+    from contention_lab.diagnosis.finding import AccusedLock, Party
 
 KIND: Final = "event-loop-blocked"
 
@@ -75,7 +76,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     trace, windows = file.trace, long.windows
     held = _held_by_others(file, long)
     if held is not None:
-        victims, culprits = held
+        victims, culprits = held.victims, held.culprits
     else:
         seen = file.activity.stacks((long.thread,), windows, waiting=True)
         culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
@@ -83,19 +84,22 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     running_share = _running_share(file, long)
     usual_s = float(np.median(long.length_ns)) / 1e9
     runs = f"{'computes' if running_share >= MOSTLY else 'blocks'} in the event loop"
+    advice = "do it in a thread (`asyncio.to_thread`), or await something that does not block"
     if held is not None:
-        runs = "holds a lock that the loop's thread waits for"
+        runs = f"holds {_lock_of(held)} that the loop's thread waits for"
+        advice = "hold it only briefly, or wait for it in a thread"
+    ready = max(1, round(float(np.mean(long.ready))))
+    others = f"{ready} other{' is' if ready == 1 else 's are'}"
     where = place(culprits[0].site) if culprits else "a callback"
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
             f"{where} {runs}, {duration(usual_s)} at a time, for "
-            f"{percent(share)} of the run, while {number(float(np.mean(long.ready)))} others are "
-            f"ready to go on{f' ({names(victims, most=2)})' if victims else ''}: do it in a thread "
-            "(`asyncio.to_thread`), or await something that does not block."
+            f"{percent(share)} of the run, while {others} ready to go on"
+            f"{f' ({names(victims, most=2)})' if victims and held is None else ''}: {advice}."
         ),
-        lock=None,
+        lock=held.lock if held is not None else None,
         victims=victims,
         culprits=culprits,
         evidence={
@@ -107,17 +111,31 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
             "running_share": running_share,
             "own_share": own_share,
         },
-        remedies=(
-            Remedy(
-                "to-thread",
-                f"Call {names(culprits, most=1)} by way of `await asyncio.to_thread(...)`, or of a "
-                "process pool if it is Python that computes.",
-                None,
-                1.0,
-                1.0 / (1.0 - severity),
-            ),
-        ),
+        remedies=_remedies(victims, culprits, held, 1.0 / (1.0 - severity)),
     )
+
+
+def _remedies(
+    victims: tuple[Party, ...], culprits: tuple[Party, ...], held: Held | None, high: float
+) -> tuple[Remedy, ...]:
+    to_thread = "by way of `await asyncio.to_thread(...)`"
+    if held is None:
+        text = (
+            f"Call {names(culprits, most=1)} {to_thread}, or of a process pool if it is Python "
+            "that computes."
+        )
+        return (Remedy("to-thread", text, None, 1.0, high),)
+    lock = f"`{held.lock.name}`" if held.lock else "the lock"
+    shorter = f"Let {names(culprits, most=1)} hold {lock} only to store or fetch the result."
+    text = f"Call what takes {lock} in {names(victims, most=1)} {to_thread}: threads may wait."
+    return (
+        Remedy("narrow", shorter, None, 1.0, high),
+        Remedy("to-thread", text, None, 1.0, high),
+    )
+
+
+def _lock_of(held: Held) -> str:
+    return f"`{held.lock.name}`, a lock" if held.lock else "a lock"
 
 
 def _own_share(file: CaseFile, steps: LoopSteps) -> float:
@@ -134,9 +152,24 @@ def _running_share(file: CaseFile, steps: LoopSteps) -> float:
     return running * busy_ns / whole_ns if whole_ns else 0.0
 
 
-def _held_by_others(
-    file: CaseFile, long: LoopSteps
-) -> tuple[tuple[Party, ...], tuple[Party, ...]] | None:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lock that another thread holds while the loop's thread waits for it.
+
+    Attributes
+    ----------
+    lock
+        The one waited for most, if it is known.
+    victims, culprits
+        Where the loop's thread waited, and what the holders did.
+    """
+
+    lock: AccusedLock | None
+    victims: tuple[Party, ...]
+    culprits: tuple[Party, ...]
+
+
+def _held_by_others(file: CaseFile, long: LoopSteps) -> Held | None:
     """Return where the loop waited for a lock and what its holder did, if that was most of it."""
     waits = lock_waits(file.trace)
     mine = waits.where(waits.thread == long.thread)
@@ -146,7 +179,9 @@ def _held_by_others(
     columns = file.trace.wait_columns
     waited_s = float(covered.sum()) / 1e9
     seen = summed(columns["holder_stack"][mine.index], covered)
-    return (
+    locks = summed(mine.lock, covered)
+    return Held(
+        file.locks.get(max(locks, key=lambda lock: locks[lock])),
         places(file.trace, summed(columns["stack"][mine.index], covered), waited_s),
         places(file.trace, seen, waited_s),
     )

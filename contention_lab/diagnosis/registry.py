@@ -83,6 +83,7 @@ COSTS_TIME: Final = (
 TOGETHER: Final = frozenset(
     {
         (spin_collapse.KIND, serialised_by_lock.KIND),
+        *((kind, event_loop_blocked.KIND) for kind in COSTS_TIME),
         *((kind, lock_order_risk.KIND) for kind in COSTS_TIME),
         *((lock_order_deadlock.KIND, kind) for kind in COSTS_TIME),
         *((self_deadlock.KIND, kind) for kind in COSTS_TIME),

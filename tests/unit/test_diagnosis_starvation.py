@@ -421,6 +421,20 @@ def test_a_loop_that_waits_for_a_lock_is_kept_by_its_holder() -> None:
     assert found.victims[0].site.function == "rate"
     assert found.culprits[0].site is not None
     assert found.culprits[0].site.function == "load"
+    assert found.lock is not None
+    assert found.lock.site is not None
+    assert found.lock.site.line == 10
+    assert [remedy.kind for remedy in found.remedies] == ["narrow", "to-thread"]
+    assert "`rate`" in found.remedies[1].text
+    assert "`load` by way" not in " ".join(remedy.text for remedy in found.remedies)
+    assert "while 5 others are ready" in found.summary
+
+
+def test_one_that_is_ready_is_one() -> None:
+    found = loop(ready=1).finding("event-loop-blocked")
+    assert found is not None
+    assert "while 1 other is ready" in found.summary
+    assert found.lock is None
 
 
 def test_a_long_step_that_delays_nobody_blocks_nothing() -> None:

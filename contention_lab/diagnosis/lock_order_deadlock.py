@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.sites import user_frame
 from contention_lab.diagnosis.finding import Finding, Remedy
-from contention_lab.diagnosis.standstill import acquired_at, standstills
+from contention_lab.diagnosis.standstill import standstills
 from contention_lab.diagnosis.thresholds import LARGEST_SEVERITY, LEAST_WAIT_S
 from contention_lab.diagnosis.wording import duration, enumeration, lock_name, name, place
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from contention_lab.trace import Thread
 
 KIND: Final = "lock-order-deadlock"
+LONGEST: Final = 250
+"""Characters of a summary, above which it is not read."""
 
 
 def find(file: CaseFile) -> Iterator[Finding]:
@@ -73,22 +75,49 @@ def explains(file: CaseFile, still: Standstill) -> bool:
 
 
 def summary(file: CaseFile, still: Standstill) -> str:
-    """Return the finding as a sentence."""
+    """Return the finding as a sentence; without the names of threads if it gets too long."""
+    sentence = _sentence(file, still, named=True)
+    return sentence if len(sentence) <= LONGEST else _sentence(file, still, named=False)
+
+
+def _sentence(file: CaseFile, still: Standstill, *, named: bool) -> str:
     links = still.deadlocks[0].links
-    threads: dict[str, list[Thread]] = {}
+    steps: dict[tuple[str, str, str], list[Thread]] = {}
     for i, link in enumerate(links):
-        thread = file.trace.thread(link.thread)
-        threads.setdefault(_step(file, link, links[i - 1]), []).append(thread)
-    steps = "; ".join(
-        f"{who(waiting)} {'each wait' if len(waiting) > 1 else 'waits'} {step}"
-        for step, waiting in threads.items()
+        step = _step(file, link, links[i - 1])
+        steps.setdefault(step, []).append(file.trace.thread(link.thread))
+    (where, lock, held), waiting = next(iter(steps.items()))
+    is_one_place = len({place for place, _, _ in steps}) == 1
+    at = "" if is_one_place else f" in {where}"
+    own = "" if not held else f" while {'they hold' if len(waiting) > 1 else 'it holds'} {held}"
+    told = (
+        f"{_who(waiting, named)} {'each wait' if len(waiting) > 1 else 'waits'}{at} for {lock}{own}"
     )
+    for (other_where, other_lock, other_held), others in [*steps.items()][1:2]:
+        there = "" if is_one_place else f" in {other_where}"
+        back = (other_lock, other_held) == (held, lock)
+        how = " the other way round" if back else f" for {other_lock}"
+        how += f" while it holds {other_held}" if other_held and not back else ""
+        told += (
+            f", {'' if len(steps) > 2 else 'and '}{_who(others, named, first=False)}{there}{how}"
+        )
+    if len(steps) > 2:
+        told += f", and so on in a ring of {len(links)}"
     often = f"{len(still.deadlocks)} times, " if len(still.deadlocks) > 1 else ""
     ended = "to the end of the recording" if still.is_open else "until one of them gave up"
     return (
-        f"Deadlock: {steps}. They waited for each other {often}{duration(still.lasted_s)} in all, "
-        f"{ended}; take the locks in one order everywhere."
+        f"Deadlock{f' in {where}' if is_one_place else ''}: {told}, {often}"
+        f"{duration(still.lasted_s)} in all, {ended}; take them in one order everywhere."
     )
+
+
+def _who(threads: Sequence[Thread], named: bool, *, first: bool = True) -> str:
+    if named and len(threads) < 3:
+        return who(threads)
+    kind = "task" if all(thread.is_task for thread in threads) else "thread"
+    if len(threads) == 1:
+        return f"one {kind}" if first else "another"
+    return f"{len(threads)} {kind}s"
 
 
 def who(threads: Sequence[Thread]) -> str:
@@ -98,17 +127,14 @@ def who(threads: Sequence[Thread]) -> str:
     return f"{kind}{plural} {enumeration([thread.label for thread in threads])}"
 
 
-def _step(file: CaseFile, link: Link, before: Link) -> str:
-    """Write what a thread waits for, and what it holds that the one before waits for."""
+def _step(file: CaseFile, link: Link, before: Link) -> tuple[str, str, str]:
+    """Write where a thread waits, what for, and what it holds that the one before waits for."""
     where = user_frame(file.trace.stack(int(file.trace.wait_columns["stack"][link.wait])))
     lock, held = file.locks.get(link.lock), file.locks.get(before.lock)
-    what = lock_name(lock) if lock else f"thread {file.trace.lock(link.lock).name} to end"
-    waits = f"in {place(where)} for {what}"
+    what = f"`{lock.name}`" if lock else f"thread {file.trace.lock(link.lock).name} to end"
     if held is None:
-        return waits
-    at = acquired_at(file.trace, before)
-    since = f", taken in {place(at)}" if at else ""
-    return f"{waits} while holding {'another one' if held == lock else lock_name(held)}{since}"
+        return place(where), what, ""
+    return place(where), what, "another one" if held == lock else f"`{held.name}`"
 
 
 def most_gain(file: CaseFile, still: Standstill) -> float:

@@ -80,27 +80,29 @@ def _culprit(step: Step, steps: int) -> Party:
 
 def summary(file: CaseFile, inversion: Inversion) -> str:
     """Return the finding as a sentence."""
-    told = dict.fromkeys(_step(file, step) for step in inversion.steps)
-    steps = "; ".join(told)
-    if len(told) < len(inversion.steps):
+    told = [*dict.fromkeys(_step(file, step) for step in inversion.steps)]
+    (where, taken, held), rest = told[0], told[1:]
+    steps = f"{where} takes {taken} while it holds {held}"
+    if not rest:
         steps += ", and the other way round"
-    until = " until a timeout" if any(step.has_timeout for step in inversion.steps) else " for ever"
+    elif len(rest) == 1 and rest[0][1:] == (held, taken):
+        steps += f", and {rest[0][0]} the other way round"
+    else:
+        steps += f", {rest[0][0]} {rest[0][1]} while it holds {rest[0][2]}"
+        steps += ", and so on" if len(rest) > 1 else ""
+    until = "until a timeout" if any(step.has_timeout for step in inversion.steps) else "for ever"
     tasks = all(file.trace.thread(step.thread).is_task for step in inversion.steps)
-    who = "tasks" if tasks else "threads"
     return (
-        f"{steps}. It has not happened here, but {who} that do so at the same time wait for each "
-        f"other{until}; take the locks in one order everywhere."
+        f"{steps}: {'tasks' if tasks else 'threads'} that do so at the same time wait {until}, "
+        "which has not happened here; take them in one order everywhere."
     )
 
 
-def _step(file: CaseFile, step: Step) -> str:
+def _step(file: CaseFile, step: Step) -> tuple[str, str, str]:
+    """Write where a lock is taken, which one, and what is held meanwhile."""
     held, taken = file.locks.get(step.held), file.locks.get(step.taken)
-    since = f" (taken at {step.held_site.place})" if step.held_site else ""
-    other = "another " if held == taken else ""
-    return (
-        f"{place(user_frame(step.stack))} takes {lock_name(taken)} while it holds "
-        f"{other}{lock_name(held)}{since}"
-    )
+    names = [f"`{lock.name}`" if lock else "a lock" for lock in (taken, held)]
+    return place(user_frame(step.stack)), names[0], "another one" if held == taken else names[1]
 
 
 def _order(named: list[AccusedLock], inversion: Inversion) -> Remedy:

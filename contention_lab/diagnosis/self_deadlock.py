@@ -8,7 +8,7 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.lock_order_deadlock import explains, most_gain, share_of_wall
 from contention_lab.diagnosis.standstill import standstills
 from contention_lab.diagnosis.thresholds import LEAST_WAIT_S
-from contention_lab.diagnosis.wording import duration, lock_and_origin, names, place
+from contention_lab.diagnosis.wording import duration, names, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def summary(still: Standstill, lock: AccusedLock) -> str:
     where = place(still.victims[0].site)
     kind = "task" if lock.type.startswith("asyncio.") else "thread"
     return (
-        f"A {kind} waits{often} in {where} for {lock_and_origin(lock)} while it holds it itself"
+        f"A {kind} waits{often} in {where} for `{lock.name}` while it holds it itself"
         f"{since}: {duration(still.lasted_s)} in all, {ended}; nobody else can let it go."
     )
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from contention_lab.trace import Frame, Lock, Trace
 
     Integers: TypeAlias = npt.NDArray[np.int64]
+    Ids: TypeAlias = npt.NDArray[np.uint32]
 
 
 class Purpose(Enum):
@@ -68,8 +69,10 @@ class CoordinationCase:
         Ids of all of them.
     index
         Positions in `trace.waits`, in the order of their end.
-    start_ns, end_ns, thread, waker
-        Of these waits, int64; the waker is 0 where nobody is known to have ended the wait.
+    start_ns, end_ns
+        Of these waits, int64.
+    thread, waker
+        Of these waits, uint32; the waker is 0 where nobody is known to have ended the wait.
     wake
         The number of the wake-up that ended it, among those of the thing waited for; 0 unknown.
     lock_id, stack, waker_stack, awaited_stack, flags, outcome
@@ -79,18 +82,18 @@ class CoordinationCase:
     purpose: Purpose
     lock: Lock
     locks: frozenset[int]
-    index: Integers
+    index: npt.NDArray[np.int32]
     start_ns: Integers
     end_ns: Integers
-    thread: Integers
-    waker: Integers
-    wake: Integers
-    lock_id: Integers
-    stack: Integers
-    waker_stack: Integers
-    awaited_stack: Integers
-    flags: Integers
-    outcome: Integers
+    thread: Ids
+    waker: Ids
+    wake: Ids
+    lock_id: Ids
+    stack: Ids
+    waker_stack: Ids
+    awaited_stack: Ids
+    flags: npt.NDArray[np.uint16]
+    outcome: npt.NDArray[np.uint8]
 
     @cached_property
     def windows(self) -> Windows:
@@ -123,15 +126,19 @@ class CoordinationCase:
         """Share of the waiting ended by threads that wait for the very same thing, too."""
         if not self.wait_ns:
             return 0.0
-        waiting = np.unique(self.lock_id << 32 | self.thread)
-        own = np.isin(self.lock_id << 32 | self.waker, waiting)
+        of_lock = self.lock_id.astype(np.int64) << 32
+        waiting = np.unique(of_lock | self.thread)
+        own = np.isin(of_lock | self.waker, waiting)
         return int((self.end_ns - self.start_ns)[own].sum()) / self.wait_ns
 
     @cached_property
     def batch(self) -> npt.NDArray[np.intp]:
         """Which waits were ended by one wake-up: a number for each wait, from 0."""
         alone = self.wake == 0
-        key = np.where(alone, -1 - np.arange(len(self.wake)), self.lock_id << 32 | self.wake)
+        if alone.all():
+            return np.arange(len(alone))[::-1]
+        of_lock = self.lock_id.astype(np.int64) << 32
+        key = np.where(alone, -1 - np.arange(len(self.wake)), of_lock | self.wake)
         order = np.argsort(key, kind="stable")
         batch = np.zeros(len(key), dtype=np.intp)
         batch[order] = np.cumsum(np.diff(key[order], prepend=key[order][:1]) != 0)
@@ -191,11 +198,11 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
                 purpose=purpose,
                 lock=trace.lock(locks[0]),
                 locks=frozenset(locks),
-                index=part.index.astype(np.int64),
+                index=part.index,
                 start_ns=part.start_ns,
                 end_ns=part.end_ns,
-                thread=part.thread.astype(np.int64),
-                **{name: values[mine].astype(np.int64) for name, values in columns.items()},
+                thread=part.thread,
+                **{name: values[mine] for name, values in columns.items()},
             )
         )
     return tuple(sorted(found, key=lambda case: -case.wait_ns))
@@ -276,7 +283,7 @@ def _purpose(
     return (Purpose.PERMIT if is_permit else Purpose.CONDITION), function
 
 
-def _sums(who: Integers, ns: Integers) -> dict[int, int]:
+def _sums(who: Ids, ns: Integers) -> dict[int, int]:
     ids, at = distinct(who)
     sums = np.bincount(at, weights=ns, minlength=len(ids)).astype(np.int64).tolist()
     pairs = zip((one for (one,) in ids), sums, strict=True)

@@ -83,6 +83,8 @@ def _woke_somebody(
     trace: Trace, case: CoordinationCase, chosen: npt.NDArray[np.intp], next_start: Integers
 ) -> npt.NDArray[np.bool_]:
     """Tell for the chosen waits whether the thread woke another one before it waited again."""
+    if not len(chosen):
+        return np.zeros(0, dtype=np.bool_)
     waits = trace.wait_columns
     ended = waits["holder"] != 0
     ended &= (waits["kind"] == 1) & (waits["outcome"] == Outcome.ACQUIRED)

@@ -75,7 +75,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
             f"calls wait{'s' * (not several)} for the GIL {duration(each_s)} at a time, "
             f"{percent(wait_s / sum(one.wall_s for one in late))} of the time, because "
             f"{names(culprits, most=2)} keeps it for a switch interval "
-            f"({duration(gil.switch_interval_s)}) each time. No lock is at fault."
+            f"({duration(gil.switch_interval_s)}) each time; no lock is at fault."
         ),
         lock=None,
         victims=victims,

@@ -114,13 +114,20 @@ class Lock:
     call: int = 1
 
     @property
+    def is_shared(self) -> bool:
+        """Several processes may share it; its name is the system's."""
+        return self.type.startswith("multiprocessing.")
+
+    @property
     def label(self) -> str:
         """The given name, else the variable, else `module:qualname:line`, else `lock #id`.
 
-        Locks made by other calls than the first on their line end in `#2`, `#3` and so on.
+        Locks made by other calls than the first on their line end in `#2`, `#3` and so on. The name
+        that the system has for a lock of several processes says nothing to a reader.
         """
-        if self.name or self.variable:
-            return self.name or self.variable
+        name = "" if self.is_shared and self.site is not None else self.name
+        if name or self.variable:
+            return name or self.variable
         if self.site is not None:
             place = f"{self.site.module}:{self.site.function}:{self.site.line}"
             return place if self.call == 1 else f"{place}#{self.call}"

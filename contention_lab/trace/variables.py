@@ -55,15 +55,23 @@ def name_locks(
             calls[lock.site] = max(lock.call, calls.get(lock.site, 1))
     for number, lock in locks.items():
         site = lock.site
-        if lock.name or site is None:
+        if site is None or (lock.name and not lock.is_shared):
             continue
         targets = names_of(site.filename).get(site.line, ())
-        if len(targets) != calls[site] and len(set(targets)) != 1:
-            continue  # some call makes no lock, or was never made: which is which?
-        target = targets[min(lock.call, len(targets)) - 1]
-        if target:
-            named[number] = replace(lock, variable=_in_scope(target, site, main))
+        if len(targets) != calls[site] and len({target for _, target in targets}) != 1:
+            # Some call makes no lock, or was never made: which is which?
+            targets = tuple(one for one in targets if one[0] == _maker(lock.type))
+            if len(targets) != calls[site]:
+                continue
+        _, target = targets[min(lock.call, len(targets)) - 1]
+        named[number] = replace(lock, variable=_in_scope(target, site, main))
     return named
+
+
+def _maker(kind: str) -> str:
+    """Return the name of the class that a program calls for a lock of a type."""
+    whole, _, maker = kind.partition(" in ")
+    return (maker or whole).rpartition(".")[2]
 
 
 def _in_scope(target: str, site: Frame, main: str) -> str:
@@ -80,7 +88,7 @@ def _in_scope(target: str, site: Frame, main: str) -> str:
     return ".".join([*scopes[-1:], target])
 
 
-def _names_before(path: str, before_unix_ns: int) -> dict[int, tuple[str, ...]]:
+def _names_before(path: str, before_unix_ns: int) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return what is assigned at each line of a file; of a newer or unreadable one, nothing."""
     try:
         status = Path(path).stat()
@@ -92,21 +100,20 @@ def _names_before(path: str, before_unix_ns: int) -> dict[int, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=256)
-def _names(path: str, changed_ns: int) -> dict[int, tuple[str, ...]]:
-    """Return what is assigned by the calls of each line of a file, as of when it was changed."""
+def _names(path: str, changed_ns: int) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Return what each line of a file calls and assigns, as of when it was changed."""
     del changed_ns
     tree = ast.parse(Path(path).read_bytes())
-    found: dict[int, dict[tuple[int, int], str]] = {}
+    found: dict[int, dict[tuple[int, int], tuple[str, str]]] = {}
     for call, target in _targets(tree):
         end = call.end_lineno or 0, call.end_col_offset or 0
-        found.setdefault(call.lineno, {})[end] = target
+        func = call.func
+        called = func.attr if isinstance(func, ast.Attribute) else _written(func)
+        found.setdefault(call.lineno, {})[end] = called, target
     for call, field in _fields(tree):
         end = call.end_lineno or 0, call.end_col_offset or 0
-        found.setdefault(call.lineno, {})[end] = field
-    return {
-        line: tuple(target for _, target in sorted(targets.items()))
-        for line, targets in found.items()
-    }
+        found.setdefault(call.lineno, {})[end] = "", field
+    return {line: tuple(targets[end] for end in sorted(targets)) for line, targets in found.items()}
 
 
 def _targets(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:

@@ -68,6 +68,27 @@ def test_a_given_name_comes_first(tmp_path: Path) -> None:
     assert _label(tmp_path, SOURCE, 2, "<module>", name="ledger") == "ledger"
 
 
+def test_the_systems_name_of_a_lock_of_processes_comes_last(tmp_path: Path) -> None:
+    kind = "multiprocessing.Lock"
+    assert _label(tmp_path, SOURCE, 2, "<module>", name="/mp-1", kind=kind) == "app.lock"
+    assert _label(tmp_path, SOURCE, 99, "build", name="/mp-1", kind=kind) == "app:build:99"
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("multiprocessing.Lock", "app.lock"),
+        ("threading.Lock in Thread", "app.other"),
+        ("threading.Lock in Event", "app:<module>:1"),
+    ],
+)
+def test_of_several_calls_that_which_makes_the_type_names_it(
+    tmp_path: Path, kind: str, label: str
+) -> None:
+    source = 'ctx = get("fork"); lock = ctx.Lock(); other = Thread()\n'
+    assert _label(tmp_path, source, 1, "<module>", kind=kind) == label
+
+
 def test_the_programs_own_variables_go_without_its_name(tmp_path: Path) -> None:
     assert _label(tmp_path, SOURCE, 2, "<module>", program="/src/app.py") == "lock"
     assert _label(tmp_path, SOURCE, 2, "<module>", program="/src/main.py") == "app.lock"
@@ -94,6 +115,7 @@ def _label(
     function: str,
     *,
     name: str = "",
+    kind: str = "threading.Lock",
     recorded_ns: int = 2000,
     program: str = "",
 ) -> str:
@@ -103,7 +125,7 @@ def _label(
         os.utime(path, ns=(1000, 1000))
     builder = TraceBuilder(start_unix_ns=recorded_ns, meta={"program": program})
     frame = builder.add_frame(function, str(path), line)
-    lock = builder.add_lock("threading.Lock", name=name, site=frame)
+    lock = builder.add_lock(kind, name=name, site=frame)
     builder.write(folder / "app.clt")
     return load(folder / "app.clt").locks[lock].label
 

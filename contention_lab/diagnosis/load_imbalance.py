@@ -37,8 +37,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true of a meeting (a barrier, or an event or condition that the last of those who wait
     there sets by the code they wait in) if one thread ends most of the waiting, by coming last,
     and the time that equal shares of work would save is a tenth of the run or more. Equal threads
-    take turns at coming last. Where it is no barrier, the others must have work of their own
-    between meetings, too: else they wait for the one result that somebody fetches for all.
+    take turns at coming last. Where it is no barrier, the others must have work of their own while
+    the straggler works: else they wait for the one result that somebody fetches for all, or for
+    their turn.
 
     Of a pool, and of threads that one place starts and another joins, see `uneven_tasks` and
     `uneven_threads`. The culprit is what the straggler does meanwhile. No lock is at fault.
@@ -141,10 +142,10 @@ def _at_meeting(file: CaseFile, awaited: Awaited) -> Finding | None:
 
 
 def _others_work(awaited: Awaited, members: Collection[int], straggler: int) -> bool:
-    """Tell whether the others work for a part of what the straggler does, between meetings."""
+    """Tell whether the others work, too, for a part of the time that the straggler does."""
     case = awaited.case
     first, last = int(case.start_ns.min()), int(case.end_ns.max())
     period = Windows.union(np.array([first]), np.array([last]))
-    others = [awaited.activity.busy_ns(one, period) for one in members if one != straggler]
-    own_ns = awaited.activity.busy_ns(straggler, period)
-    return float(np.mean(others)) >= LEAST_WORK_OF_OTHERS * own_ns
+    own = awaited.activity.busy(straggler, period)
+    beside = [awaited.activity.busy_ns(one, own) for one in members if one != straggler]
+    return float(np.mean(beside)) >= LEAST_WORK_OF_OTHERS * own.total_ns

@@ -88,6 +88,20 @@ def test_who_fetches_a_result_for_all_has_no_larger_share_of_their_work() -> Non
     assert single_flight(own_work_ms=10.0).finding("load-imbalance") is not None
 
 
+def test_two_that_take_turns_are_no_meeting_however_long_one_takes() -> None:
+    scene = Scene()
+    to_do = [scene.lock("threading.Lock in Event", 10 + i) for i in range(2)]
+    sides = [scene.thread(f"side {i}", end_ms=1000.0) for i in range(2)]
+    waiting = scene.stack("threading.py:Event.wait", ("play", 20))
+    setting = scene.stack("threading.py:Event.set", ("play", 22))
+    for step in range(24):
+        at = step * 40.0
+        for i, (start, end) in enumerate(((at, at + 10.0), (at + 10.0, at + 40.0))):
+            scene.wait(to_do[i], sides[i], start, end, waiting, by=sides[1 - i], waking=setting)
+    scene.seen(sides[1], scene.stack(("play", 21)), 0.0, 960.0)
+    assert scene.finding("load-imbalance") is None
+
+
 def pool(lengths_ms: list[list[float]], *, batches: int = 4, gap_ms: float = 40.0) -> Scene:
     """Workers of a pool, each with its tasks one after the other, in batches."""
     scene = Scene()

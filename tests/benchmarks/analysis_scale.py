@@ -11,8 +11,8 @@ Each diagnosis runs in a fresh interpreter: `load`, `diagnose`, and the verdict 
 wall-clock time of these, and CPU time, which other programs disturb less. Memory is the largest
 resident set of the process, the mapped trace file included, as Linux tells it since the start of
 the interpreter (`getrusage` would count that of this program, which makes the trace). Runs of the
-same trace must give the same JSON; it exits with 1 if they do not. Goals: 10 s and 1.5 GB at ten million events, and a time
-per event that does not grow.
+same trace must give the same JSON; it exits with 1 if they do not. Goals: 10 s and 1.5 GB at ten
+million events, and a time per event that does not grow.
 """
 
 from __future__ import annotations

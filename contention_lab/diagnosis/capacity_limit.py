@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.permits import permits
 from contention_lab.diagnosis.coordination_parties import places, waiting_places
@@ -19,7 +21,8 @@ from contention_lab.diagnosis.thresholds import (
     LONGEST_SINGLE_HOLD,
     MOSTLY,
 )
-from contention_lab.diagnosis.wording import lock_and_origin, names, number, percent
+from contention_lab.diagnosis.wording import lock_and_origin, names, percent
+from contention_lab.diagnosis.wording import number as written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,8 +52,10 @@ def find(file: CaseFile) -> Iterator[Finding]:
     Severity is the share of their time that users wait, but not more than the machine has left to
     give. What every user does with a permit is the culprit: with more permits more would do it.
     """
-    for case in file.cases:
-        if "Semaphore" in case.lock.type and (found := _of_semaphore(file, case)) is not None:
+    for number, case in enumerate(file.cases):
+        if "Semaphore" not in case.lock.type:
+            continue
+        if (found := _of_semaphore(file, number, case)) is not None:
             yield found
     for one in file.awaited:
         if one.case.purpose in (Purpose.ITEM, Purpose.CONDITION):
@@ -59,16 +64,19 @@ def find(file: CaseFile) -> Iterator[Finding]:
                 yield found
 
 
-def _of_semaphore(file: CaseFile, case: LockCase) -> Finding | None:
+def _of_semaphore(file: CaseFile, number: int, case: LockCase) -> Finding | None:
     if case.total("wait_s") < LEAST_WAIT_S or case.wait_share < LEAST_WAIT_SHARE:
         return None
     out = permits(file.trace, [row.lock.id for row in case.rows])
     if out.most < 2 or (len(out.holders) > 2 and out.largest_share >= LONGEST_SINGLE_HOLD):
         return None
     severity = min(case.wait_share, case.idle_share, LARGEST_SEVERITY)
-    working_s = case.user_wall_s - case.total("wait_s")
+    lived_s = _lived_s(file, number, case)
+    working_s = lived_s - case.total("wait_s")
     # Little's law: how many are out at a time if nobody waits for one.
     needed = case.users * out.held_s / working_s if working_s > 0 else float(case.users)
+    needed = min(needed, float(case.users))
+    most_saved = min(max(severity, case.total("wait_s") / lived_s), case.idle_share)
     lock = lock_and_origin(case.lock)
     return Finding(
         kind=KIND,
@@ -77,7 +85,7 @@ def _of_semaphore(file: CaseFile, case: LockCase) -> Finding | None:
             f"All {out.most} permits of {lock} are out, and {case.users} users spend "
             f"{percent(case.wait_share)} of their time waiting for one in "
             f"{names(case.victims, most=2)}; nobody has one for long, the limit is too low: "
-            f"about {number(max(1.0, needed))} would be out if nobody waited."
+            f"about {written(max(1.0, needed))} would be out if nobody waited."
         ),
         lock=case.lock,
         victims=case.victims,
@@ -89,8 +97,27 @@ def _of_semaphore(file: CaseFile, case: LockCase) -> Finding | None:
             "holders": len(out.holders),
             "largest_holder_share": out.largest_share,
         },
-        remedies=_remedies(severity),
+        remedies=_remedies(min(most_saved, LARGEST_SEVERITY)),
     )
+
+
+def _lived_s(file: CaseFile, number: int, case: LockCase) -> float:
+    """Return how long the users of a semaphore lived together.
+
+    When a task ends is not recorded: it lives until it was last seen at the semaphore, at least.
+    """
+    waits, holds = file.spans(number)
+    threads = np.concatenate([waits.thread, holds.thread])
+    ends = np.concatenate([waits.end_ns, holds.end_ns])
+    ids, which = np.unique(threads, return_inverse=True)
+    last = np.zeros(len(ids), dtype=np.int64)
+    np.maximum.at(last, which, ends)
+    unseen_s = 0.0
+    for one, end in zip(ids.tolist(), last.tolist(), strict=True):
+        known = file.trace.thread(one)
+        if known.is_task and not known.end_ns:
+            unseen_s += (file.activity.life(one)[1] - end) / 1e9
+    return max(case.user_wall_s - unseen_s, case.total("wait_s"))
 
 
 def _of_stock(file: CaseFile, awaited: Awaited) -> Finding | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from coordination_scene import Call, Scene, State
 
 from contention_lab.trace import Outcome, WaitKind
@@ -311,6 +312,24 @@ def test_a_semaphore_with_all_permits_out_and_no_slow_holder_is_a_limit() -> Non
     assert found is not None
     assert scene.diagnosis().verdict == "capacity-limit"
     assert found.evidence["permits"] == 3
+
+
+def test_tasks_that_live_until_they_are_served_would_all_have_a_permit_at_a_time() -> None:
+    scene = Scene()
+    lock = scene.lock("asyncio.Semaphore", 10)
+    waiting, working = scene.stack(("fetch", 16)), scene.stack(("fetch", 17))
+    site = scene.frame("fetch", 16)
+    for i in range(20):
+        task = scene.thread(f"Task-{i}", is_task=True)
+        start = i // 2 * 40.0
+        scene.hold(lock, task, start, start + 40.0, site=site, waiters=5)
+        scene.builder.add_counter(lock, task, acquires=1, wait_ns=int(start * 1e6))
+        if start:
+            scene.wait(lock, task, 0.0, start, waiting, waking=working, kind=WaitKind.CONTENTION)
+    found = scene.finding("capacity-limit")
+    assert found is not None
+    assert found.evidence["needed_permits"] == pytest.approx(20.0)
+    assert found.remedies[0].speedup_high > 5.0
 
 
 def test_a_semaphore_with_one_permit_is_a_lock() -> None:

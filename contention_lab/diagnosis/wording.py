@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contention_lab.diagnosis.finding import AccusedLock, Party
     from contention_lab.trace import Frame
+
+_COMPREHENSIONS: Final = re.compile(r"(?:(?:^|\.)<(?:locals|(?:list|set|dict)comp|genexpr)>)+$")
 
 
 def duration(seconds: float) -> str:
@@ -44,8 +47,12 @@ def place(frame: Frame | None) -> str:
 
 
 def name(frame: Frame) -> str:
-    """Write the name of a function, without what it is nested in: `worker`, `Server.backward`."""
-    return frame.function.rsplit("<locals>.", 1)[-1]
+    """Write the name of a function, without what it is nested in: `worker`, `Server.backward`.
+
+    A comprehension has the name of the function it is in.
+    """
+    function = _COMPREHENSIONS.sub("", frame.function) or "<module>"
+    return function.rsplit("<locals>.", 1)[-1]
 
 
 def lock_and_origin(lock: AccusedLock) -> str:

@@ -7,6 +7,7 @@ import pytest
 from contention_lab.diagnosis import AccusedLock, Party
 from contention_lab.diagnosis.figures import lock_figures
 from contention_lab.diagnosis.wording import (
+    counted,
     duration,
     enumeration,
     lock_and_origin,
@@ -88,6 +89,25 @@ def test_lists_are_written_out() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        ("primes.<locals>.<listcomp>.<genexpr>", "primes"),
+        ("Feed.start.<locals>.<listcomp>", "Feed.start"),
+        ("main.<locals>.work.<locals>.<genexpr>", "work"),
+        ("<listcomp>", "<module>"),
+        ("<listcomp>.<genexpr>", "<module>"),
+        ("main.<locals>.<lambda>", "<lambda>"),
+    ],
+)
+def test_a_comprehension_has_the_name_of_its_function(function: str, text: str) -> None:
+    assert name(Frame(function, "/app/program.py", 3, 3)) == text
+
+
+def test_a_number_of_things_is_in_the_plural_unless_it_is_one() -> None:
+    assert (counted(1, "producer"), counted(3, "producer")) == ("1 producer", "3 producers")
 
 
 def test_parties_are_named_once() -> None:

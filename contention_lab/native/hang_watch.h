@@ -87,7 +87,7 @@ cl_hang_write(uint64_t now)
     cl_thread *first = cl_first_thread();
     for (cl_thread *thread = first; thread != NULL; thread = thread->next) {
         cl_record_open_waits(thread, now);
-        cl_record_open_holds(first, thread, now);
+        cl_record_open_holds(first, thread, now, cl_session.level == CL_LEVEL_TRACE);
     }
     cl_writer.last_totals_ns = 0;
     cl_flush(0);

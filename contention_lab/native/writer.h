@@ -144,9 +144,9 @@ cl_is_waited_for(const cl_thread *first, uint32_t lock_id)
     return 0;
 }
 
-/* Writes the holds that are not over, if somebody waits for them (at level `trace`, all). */
+/* Writes the holds that are not over: those that somebody waits for, or all. */
 static void
-cl_record_open_holds(const cl_thread *first, const cl_thread *thread, uint64_t now)
+cl_record_open_holds(const cl_thread *first, const cl_thread *thread, uint64_t now, int all)
 {
     uint32_t count = atomic_load_explicit(&thread->held_count, memory_order_acquire);
     for (uint32_t at = 0; at < count && at < CL_MOST_HELD; at++) {
@@ -156,7 +156,8 @@ cl_record_open_holds(const cl_thread *first, const cl_thread *thread, uint64_t n
             .end_ns = now, .lock = (uint32_t)(what >> 32), .thread = thread->id,
             .site = (uint32_t)what, .flags = CL_HOLD_OPEN};
         hold.waiters = (uint32_t)cl_is_waited_for(first, hold.lock);
-        if (hold.start_ns <= now && (hold.waiters || cl_session.level == CL_LEVEL_TRACE)) {
+        if (hold.start_ns <= now && (hold.waiters || all)) {
+            hold.flags |= hold.waiters ? 0 : CL_HOLD_UNCONTENDED;
             cl_put(&cl_writer.holds, &hold, sizeof hold);
             cl_writer.holds.count++;
             cl_writer.status.holds++;
@@ -189,7 +190,7 @@ cl_flush(int last)
         cl_drain(thread, &brief[i]);
         if (last) {
             cl_record_open_waits(thread, now);
-            cl_record_open_holds(first, thread, now);
+            cl_record_open_holds(first, thread, now, 1);
             cl_layer_put_open(cl_writer.layer, thread, now);
         }
     }
@@ -271,6 +272,12 @@ cl_flush_last(void)
     cl_thread *thread = atomic_load_explicit(&cl_session.threads, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
         cl_total_add_thread(thread);
+        cl_wait_record wait = thread->wait;
+        if (atomic_load_explicit(&thread->waiting, memory_order_acquire) && wait.kind == CL_CONTENTION) {
+            uint64_t now = cl_now();
+            cl_totals.contended++; /* counted like one that is over */
+            cl_totals.wait_ns += now > wait.start_ns ? now - wait.start_ns : 0;
+        }
     }
 }
 

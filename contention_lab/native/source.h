@@ -35,7 +35,10 @@ cl_source_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (lock != NULL) {
         cl_lock_init(lock, CL_KIND_MUTEX, name);
         lock->type_name = Py_NewRef(type_name);
-        lock->via = late ? NULL : lock->via;
+        if (late) { /* where it was made is not known; what stands there is who used it first */
+            Py_CLEAR(lock->site_code);
+            lock->via = NULL;
+        }
     }
     return (PyObject *)lock;
 }

@@ -23,6 +23,7 @@ inner: "dict[int, Callable[[], None]]" = {}
 """By the id of a condition inside something else: what that does before the condition waits."""
 
 _OURS = (_core.PlainLock, _core.PlainRLock, _core.Mutex)
+_LOOKABLE = (_core.PlainLock, _core.Mutex)
 
 
 class WaitedFor(Beside):
@@ -46,6 +47,7 @@ def install(undo: "Undo", module: "ModuleType") -> None:
     """Wrap `Condition.wait` and `Condition.notify`."""
     wrap(undo, module.Condition, "wait", _timed_wait)
     wrap(undo, module.Condition, "notify", _noted_notify)
+    wrap(undo, module.Condition, "_is_owned", _looked)
 
 
 def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
@@ -70,6 +72,15 @@ def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
         return notified
 
     return wait
+
+
+def _looked(original: "Callable[..., bool]") -> "Callable[..., bool]":
+    def _is_owned(self: "threading.Condition") -> bool:
+        """Tell by a look where the original tries to acquire, which is no try of the program's."""
+        lock = self._lock  # type: ignore[attr-defined]
+        return lock.locked() if type(lock) in _LOOKABLE else original(self)
+
+    return _is_owned
 
 
 def _noted_notify(original: "Callable[..., None]") -> "Callable[..., None]":

@@ -1,4 +1,4 @@
-"""Locks of a recording take what Python's own take, say what these say, and describe themselves so."""
+"""Locks of a recording take what Python's own take, and describe themselves as these do."""
 
 from __future__ import annotations
 

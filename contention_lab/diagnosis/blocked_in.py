@@ -68,8 +68,8 @@ def move_out(case: LockCase, gain: float) -> Remedy:
         )
     else:
         text = (
-            f"Do {across(case)} before taking {lock} or after giving it back, and hold "
-            f"it only to store the result: up to {number(gain)} times faster."
+            f"Take {across(case)} out of {lock}: do it before or after, and hold the lock only to "
+            f"store the result: up to {number(gain)} times faster."
         )
     return Remedy("move-io-out", text, None, 1.0, gain)
 

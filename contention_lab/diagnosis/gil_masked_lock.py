@@ -72,7 +72,7 @@ def of_lock(case: LockCase, gil_share: float) -> Finding | None:
         kind=KIND,
         severity=min(case.blamed_wait_share, LARGEST_SEVERITY),
         summary=(
-            f"{waiting_threads(case)} wait in {names(case.victims, most=2)} for "
+            f"{waiting_threads(case)} in {names(case.victims, most=2)} for "
             f"{lock_and_origin(case.lock)}, but {place(case.culprits[0].code)} only runs Python "
             f"while it holds it: without the lock they would wait for the GIL, which is held for "
             f"{percent(gil_share)} of the run."

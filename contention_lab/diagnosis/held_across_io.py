@@ -88,7 +88,7 @@ def summary(case: LockCase) -> str:
     times = case.holds.get(culprit.code)
     each = f", {duration(times.costly_s)} at a time" if times else ""
     return (
-        f"{waiting_threads(case)} stand still in {names(case.victims, most=2)} while "
+        f"{waiting_threads(case, 'stand')} still in {names(case.victims, most=2)} while "
         f"{place(culprit.code)} holds {lock_and_origin(case.lock)} across {across(case)}{each}: "
         f"{percent(case.wait_share)} of their time; do that outside the lock."
     )

@@ -82,7 +82,7 @@ def summary(case: LockCase) -> str:
     each = f", {duration(held.costly_s)} at a time" if held else ""
     root = case.root.clause() if case.root else ""
     return (
-        f"{_when(case)}{waiting_threads(case)} wait in {names(case.victims, most=2)} "
+        f"{_when(case)}{waiting_threads(case)} in {names(case.victims, most=2)} "
         f"while {place(culprit.code)} holds {lock}{each}: "
         f"{share} of their time is spent waiting for it, "
         f"{percent(culprit.share)} of that for this code{root}."
@@ -96,10 +96,10 @@ def _when(case: LockCase) -> str:
     return "" if share >= NEARLY_ALWAYS else f"For {percent(share)} of the run, "
 
 
-def waiting_threads(case: LockCase) -> str:
-    """Return how many threads wait on average while any does: `7 of 8 threads`."""
+def waiting_threads(case: LockCase, verb: str = "wait") -> str:
+    """Return how many threads wait on average while any does: `7 of 8 threads wait`."""
     waiting = min(max(1, round(case.waiters)), max(1, case.users - 1))
-    return f"{waiting} of {counted(case.users, 'thread')}"
+    return f"{waiting} of {counted(case.users, 'thread')} {verb}{'s' * (waiting == 1)}"
 
 
 def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:

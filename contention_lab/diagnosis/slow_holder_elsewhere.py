@@ -160,7 +160,7 @@ def summary(case: LockCase, path: SlowPath) -> str:
     if culprit.site is not None and _function(culprit.site) != _function(culprit.code):
         executing = f", in {place(culprit.site)}"
     return (
-        f"{waiting_threads(case)} wait in {names(case.victims, most=2)} for "
+        f"{waiting_threads(case)} in {names(case.victims, most=2)} for "
         f"{lock_and_origin(case.lock)} although they hold it only briefly: {place(culprit.code)} "
         f"takes it in {percent(path.acquire_share)} of the acquires, but holds it "
         f"{duration(path.hold_s)} at a time{executing}, and causes {percent(path.blamed_share)} "

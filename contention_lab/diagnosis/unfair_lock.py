@@ -74,8 +74,8 @@ def _finding(case: LockCase, taken: Turns) -> Finding:
         kind=KIND,
         severity=severity,
         summary=(
-            f"{waiting_threads(case)} starve in {names(case.victims, most=2)}: one thread releases "
-            f"{lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and takes it again "
+            f"{waiting_threads(case, 'starve')} in {names(case.victims, most=2)}: one thread "
+            f"releases {lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and takes it again "
             f"before any of them, {number(taken.retaken_in_row)} times in a row "
             f"({percent(taken.retake_share)} of all hand-overs)."
         ),

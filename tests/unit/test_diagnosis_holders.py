@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contention_lab.diagnosis import Diagnosis, diagnose
-from contention_lab.trace import Call, State, TraceBuilder, parse
+from contention_lab.trace import Call, State, Trace, TraceBuilder, parse
 
 MS = 1_000_000
 
@@ -182,6 +182,25 @@ def test_holds_that_nobody_minds_do_not_shorten_those_that_block() -> None:
 
 def test_little_waiting_for_io_is_no_finding() -> None:
     assert Cache(hold_ms=2).diagnosis().verdict == "healthy"
+
+
+def test_one_thread_stands_and_several_stand() -> None:
+    assert "1 of 2 threads stands still in" in diagnose(alone()).summary
+
+
+def alone() -> Trace:
+    """One reader that waits while another thread holds the lock across a request."""
+    builder = TraceBuilder(meta={"machine": {"cores": 4}}, duration_ns=800 * MS)
+    hold, wait = builder.add_frame("hold", "/src/a.py", 3), builder.add_frame("get", "/src/a.py", 9)
+    lock = builder.add_lock("threading.Lock", name="one", site=hold)
+    holder, reader = builder.add_thread("holder"), builder.add_thread("reader")
+    for start in range(0, 800 * MS, 40 * MS):
+        end = start + 30 * MS
+        builder.add_hold(lock, holder, start, end, site=hold, stack=builder.add_stack(hold))
+        builder.add_wait(lock, reader, start, end, holder=holder, stack=builder.add_stack(wait))
+        for at in range(start, end, MS):
+            builder.add_state(at + MS // 2, holder, State.BLOCKED, call=Call.SOCKET)
+    return parse(builder.bytes())
 
 
 # slow-holder-elsewhere

@@ -104,7 +104,20 @@ def _library_places() -> "Iterable[tuple[dict[str, Any], str, str]]":
                 for attribute in [*inner]:
                     if type(inner.get(attribute)) in _STAND_INS:
                         yield inner, attribute, f"{module_name}.{cls.__qualname__}.{attribute}"
+            if sys.version_info < (3, 12) and isinstance(fields.get(key), type):
+                yield from _property_places(module_name, fields[key])
     yield from _handler_places()
+
+
+def _property_places(module_name: str, cls: type) -> "Iterable[tuple[dict[str, Any], str, str]]":
+    """Yield the locks of a class's cached properties, which have one each until Python 3.11."""
+    if cls.__module__ != module_name:
+        return
+    for name, value in [*vars(cls).items()]:
+        if type(value).__qualname__ == "cached_property":
+            inner = instance_dict(value) or {}
+            if type(inner.get("lock")) in _STAND_INS:
+                yield inner, "lock", f"{module_name}.{cls.__qualname__}.{name}.lock"
 
 
 def _handler_places() -> "Iterable[tuple[dict[str, Any], str, str]]":

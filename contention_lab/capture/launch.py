@@ -44,7 +44,7 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
     LaunchError
         The trace must not be written there, or this Python cannot be started so.
     """
-    if native_program.is_native(request.program):
+    if request.program and native_program.is_native(request.program):
         _launch_native(request)
     flags = sys.flags
     if flags.isolated or flags.ignore_environment or flags.no_site:

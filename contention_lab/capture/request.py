@@ -6,6 +6,7 @@ ours.
 """
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Request:
 
     def can_run(self) -> bool:
         """Whether there is something to record: else Python says at once what is wrong."""
-        script = self.program[0]
+        script = self.program[0] if self.program else "-"
         return script.startswith("-") or os.access(script, os.R_OK)
 
 
@@ -147,8 +148,13 @@ def seconds(text: str) -> float | None:
 
 
 def is_program(words: "Sequence[str]") -> bool:
-    """Whether that is something to run: `-m` and `-c` need a word, attached or after them."""
-    return bool(words) and (words[0] not in ("-m", "-c", "--") or len(words) > 1)
+    """Whether that is something to run: `-m` and `-c` need a word, attached or after them.
+
+    Without any word it is what comes from the standard input, as for Python, unless somebody types.
+    """
+    if not words:
+        return sys.stdin is not None and not sys.stdin.isatty()
+    return words[0] not in ("-m", "-c", "--") or len(words) > 1
 
 
 def default_output(program: "Sequence[str]") -> str:
@@ -157,6 +163,8 @@ def default_output(program: "Sequence[str]") -> str:
     `train.py` is recorded to `train.clt`, `-m package.module` to `package.module.clt`, `-c` to
     `command.clt`, and what comes from the standard input to `stdin.clt`.
     """
+    if not program:
+        program = ["-"]
     word = program[1] if program[0] == "--" else program[0]
     if program[0] == "-":
         name = "stdin"

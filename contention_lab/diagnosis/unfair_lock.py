@@ -75,8 +75,8 @@ def _finding(case: LockCase, taken: Turns) -> Finding:
         severity=severity,
         summary=(
             f"{waiting_threads(case, 'starve')} in {names(case.victims, most=2)}: one thread "
-            f"releases {lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and takes it again "
-            f"before any of them, {number(taken.retaken_in_row)} times in a row "
+            f"releases {lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and takes it "
+            f"again before any of them, {number(taken.retaken_in_row)} times in a row "
             f"({percent(taken.retake_share)} of all hand-overs)."
         ),
         lock=case.lock,

@@ -47,7 +47,7 @@ cl_lock_init(cl_lock *lock, int kind, PyObject *name)
             break;
         }
         has_text |= is_text;
-        if (owner == CL_LIBRARY) {
+        if (owner == CL_LIBRARY && !has_text) {
             lock->via = position.code; /* pinned by cl_code_owner() */
         }
     }

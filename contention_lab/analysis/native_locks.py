@@ -120,7 +120,7 @@ def _row(trace: Trace, lock: NativeLock, events: list[Records]) -> NativeLockRow
 
 def _text(trace: Trace, lock: NativeLock, stacks: set[int]) -> str:
     """Name the interpreter's locks after what takes them: any function on the way there tells."""
-    file = PurePosixPath(lock.library).name
+    file = PurePosixPath(lock.image).name
     if not file.startswith(("libpython", "python")):
         return lock.label
     functions = {lock.symbol} | {

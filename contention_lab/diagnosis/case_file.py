@@ -177,7 +177,7 @@ class CaseFile:
             culprits=self._parties.culprits(number),
             holds=self._parties.hold_times(number),
             held=self._held(number),
-            library_share=self._parties.library_share(number),
+            in_libraries_share=self._parties.in_libraries_share(number),
             root=self._root(rows),
         )
 

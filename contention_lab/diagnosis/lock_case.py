@@ -119,7 +119,7 @@ class LockCase:
         Recorded holds by culprit's site.
     held
         What holders did while others waited for them, each second as often as threads waited.
-    library_share
+    in_libraries_share
         Share of the blame of holds that ended in a library's code: it took the lock for its caller.
     root
         What its holders themselves waited for, if that is most of it.
@@ -138,7 +138,7 @@ class LockCase:
     culprits: tuple[Party, ...]
     holds: Mapping[Frame | None, HoldTimes]
     held: HeldTime
-    library_share: float
+    in_libraries_share: float
     root: Root | None = None
 
     def total(self, name: str) -> float:

@@ -82,7 +82,7 @@ class LockParties:
         mine = mine[self.charges.hold[mine] >= 0]
         return self.charges.hold[mine], self.charges.ns[mine] - self.charges.gil_ns[mine]
 
-    def library_share(self, group: int) -> float:
+    def in_libraries_share(self, group: int) -> float:
         """Return the share of the charges of holds that code other than the user's released."""
         hold, ns = self.charged_holds(group)
         (stacks, which) = distinct(self.trace.hold_columns["stack"][hold])

@@ -94,7 +94,7 @@ def of_lock(case: LockCase) -> Finding | None:
     path = slow_path(case)
     if path is None or not is_elsewhere(path):
         return None
-    if waits_outside(case.held) and case.library_share < MOSTLY:
+    if waits_outside(case.held) and case.in_libraries_share < MOSTLY:
         return None
     severity = min(case.blamed_wait_share * path.blamed_share, LARGEST_SEVERITY)
     return Finding(

@@ -31,7 +31,7 @@ typedef struct {
     uintptr_t start, end; /* of the symbol */
     uintptr_t code_start, code_end; /* of the part of the library that is loaded there */
     int is_within;   /* of the symbol; else it is the nearest before the address */
-    char symbol[CL_SYMBOL_BYTES], library[CL_SYMBOL_BYTES];
+    char symbol[CL_SYMBOL_BYTES], image[CL_SYMBOL_BYTES];
 } cl_symbol;
 
 static void
@@ -121,7 +121,7 @@ cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
         return 0;
     }
     found->offset = found->address - library->dlpi_addr;
-    cl_symbol_copy(found->library, library->dlpi_name == NULL ? "" : library->dlpi_name);
+    cl_symbol_copy(found->image, library->dlpi_name == NULL ? "" : library->dlpi_name);
     if (dynamic != NULL) {
         cl_symbol_search(found, library->dlpi_addr, dynamic);
     }
@@ -133,7 +133,7 @@ cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
 static void
 cl_symbol_search_file(cl_symbol *found)
 {
-    const char *path = found->library[0] != 0 ? found->library : "/proc/self/exe";
+    const char *path = found->image[0] != 0 ? found->image : "/proc/self/exe";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat about;
     void *file = MAP_FAILED;

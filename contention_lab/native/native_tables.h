@@ -16,10 +16,10 @@ typedef struct {
 static void
 cl_native_put_names(cl_buffer *buffer, const cl_symbol *symbol)
 {
-    uint32_t bytes[2] = {(uint32_t)strlen(symbol->symbol), (uint32_t)strlen(symbol->library)};
+    uint32_t bytes[2] = {(uint32_t)strlen(symbol->symbol), (uint32_t)strlen(symbol->image)};
     cl_native_put(buffer, bytes, sizeof bytes);
     cl_native_put(buffer, symbol->symbol, bytes[0]);
-    cl_native_put(buffer, symbol->library, bytes[1]);
+    cl_native_put(buffer, symbol->image, bytes[1]);
     buffer->count++;
 }
 

@@ -62,7 +62,7 @@ class NativeFrame:
     ----------
     symbol
         The function; empty where there is none.
-    library
+    image
         Its file; empty for the program itself.
     offset
         Of the address in that file.
@@ -71,14 +71,14 @@ class NativeFrame:
     """
 
     symbol: str
-    library: str
+    image: str
     offset: int
     is_nearest: bool
 
     @property
     def label(self) -> str:
         """`libsqlite3.so.0: sqlite3_step`; `~` before a name that is only the nearest."""
-        file = PurePosixPath(self.library).name or "program"
+        file = PurePosixPath(self.image).name or "program"
         if not self.symbol:
             return f"{file}+{self.offset:#x}"
         return f"{file}: {'~' if self.is_nearest else ''}{self.symbol}"
@@ -96,7 +96,7 @@ class NativeLock:
         What it is.
     address
         In the recorded process.
-    symbol, library
+    symbol, image
         The function first seen to wait for it, and that function's file; as in `NativeFrame`.
     """
 
@@ -104,12 +104,12 @@ class NativeLock:
     kind: NativeKind
     address: int
     symbol: str
-    library: str
+    image: str
 
     @property
     def label(self) -> str:
         """`libsqlite3.so.0: sqlite3_step`, of the first function seen to wait for it."""
-        file = PurePosixPath(self.library).name or "program"
+        file = PurePosixPath(self.image).name or "program"
         return f"{file}: {self.symbol}" if self.symbol else file
 
 
@@ -132,20 +132,20 @@ class NativeTables:
 
     def add_locks(self, chunk: Chunk) -> None:
         """Read a NATIVE_LOCKS chunk."""
-        for (lock, kind, address, *_), (symbol, library) in varied_records(chunk, NAMED, texts=2):
+        for (lock, kind, address, *_), (symbol, image) in varied_records(chunk, NAMED, texts=2):
             if not lock or lock in self.locks:
                 self._odd["native locks have the id 0 or one that is taken"] += 1
                 continue
             known = NativeKind(kind) if kind in list(NativeKind) else NativeKind.OTHER
-            self.locks[lock] = NativeLock(lock, known, address, symbol, library)
+            self.locks[lock] = NativeLock(lock, known, address, symbol, image)
 
     def add_frames(self, chunk: Chunk) -> None:
         """Read a NATIVE_FRAMES chunk."""
-        for (frame, flags, offset, *_), (symbol, library) in varied_records(chunk, NAMED, texts=2):
+        for (frame, flags, offset, *_), (symbol, image) in varied_records(chunk, NAMED, texts=2):
             if not frame or frame in self.frames:
                 self._odd["native frames have the id 0 or one that is taken"] += 1
                 continue
-            self.frames[frame] = NativeFrame(symbol, library, offset, bool(flags & NEAREST))
+            self.frames[frame] = NativeFrame(symbol, image, offset, bool(flags & NEAREST))
 
     def add_stacks(self, chunk: Chunk) -> None:
         """Read a NATIVE_STACKS chunk."""

@@ -147,7 +147,7 @@ def waits(trace: Trace, kind: NativeKind, symbol: str) -> list[Any]:
     locks = [
         lock.id
         for lock in trace.native.locks.values()
-        if lock.kind is kind and lock.symbol == symbol and lock.library.endswith("libheld.so")
+        if lock.kind is kind and lock.symbol == symbol and lock.image.endswith("libheld.so")
     ]
     is_release = int(NativeWaitFlag.RELEASE)
     return [w for w in trace.native_waits if w["lock"] in locks and not w["flags"] & is_release]
@@ -270,5 +270,5 @@ for thread in threads:
     found = [wait for wait in trace.native_waits if int(wait["lock"]) in mutexes]
 
     assert found
-    assert any("sqlite" in mutexes[int(wait["lock"])].library for wait in found)
+    assert any("sqlite" in mutexes[int(wait["lock"])].image for wait in found)
     assert any("query" in functions(trace, wait["stack"]) for wait in found)

@@ -76,7 +76,7 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
         char name[CL_SYMBOL_BYTES + 32];
         cl_symbol_find(&symbol, address);
         cl_program_name(name, sizeof name, &symbol);
-        const char *file = symbol.library[0] == 0 ? cl_program_file : symbol.library;
+        const char *file = symbol.image[0] == 0 ? cl_program_file : symbol.image;
         uint32_t code[4] = {id, 0, (uint32_t)strlen(name), (uint32_t)strlen(file)};
         cl_native_put(&tables->codes, code, sizeof code);
         cl_native_put(&tables->codes, name, code[2]);

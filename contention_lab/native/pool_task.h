@@ -44,13 +44,46 @@ cl_pool_task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
+/* What to call the type of an object that a method is bound to; of a class method, the class. */
+static const char *
+cl_pool_task_type(PyObject *owner)
+{
+    const char *name = PyType_Check(owner) ? ((PyTypeObject *)owner)->tp_name : Py_TYPE(owner)->tp_name;
+    const char *dot = strrchr(name, '.');
+    return dot == NULL ? name : dot + 1;
+}
+
+/* The qualified name of a function or class, of another object that of its type: a new reference. */
+static PyObject *
+cl_pool_task_function(PyObject *function)
+{
+    PyObject *inner = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+    if (PyFunction_Check(inner)) {
+        return Py_NewRef(((PyFunctionObject *)inner)->func_qualname);
+    }
+    if (PyType_Check(inner)) {
+        return PyType_GetQualName((PyTypeObject *)inner);
+    }
+    if (PyCFunction_Check(inner)) {
+        const char *method = ((PyCFunctionObject *)inner)->m_ml->ml_name;
+        PyObject *owner = PyCFunction_GET_SELF(inner); /* of a function: its module, or nothing */
+        if (owner == NULL || PyModule_Check(owner)) {
+            return PyUnicode_FromString(method);
+        }
+        return PyUnicode_FromFormat("%s.%s", cl_pool_task_type(owner), method);
+    }
+    if (Py_IS_TYPE(inner, &PyMethodDescr_Type)) {
+        PyObject *owner = (PyObject *)PyDescr_TYPE(inner);
+        return PyUnicode_FromFormat("%s.%U", cl_pool_task_type(owner), PyDescr_NAME(inner));
+    }
+    return PyType_GetQualName(Py_TYPE(function));
+}
+
 /* What to call a task, by its function, without asking anything of the program's: a new reference. */
 static PyObject *
 cl_pool_task_name(PyObject *function)
 {
-    PyObject *inner = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
-    PyObject *name = PyFunction_Check(inner) ? Py_NewRef(((PyFunctionObject *)inner)->func_qualname)
-                                             : PyType_GetQualName(Py_TYPE(function));
+    PyObject *name = cl_pool_task_function(function);
     Py_ssize_t bytes;
     const char *text = name == NULL ? NULL : PyUnicode_AsUTF8AndSize(name, &bytes), *last = NULL;
     static const char local[] = "<locals>.";

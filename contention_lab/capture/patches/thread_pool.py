@@ -6,6 +6,8 @@ utilisation is the number of busy workers; these holds are recorded, within limi
 waits for them as for a lock. The semaphore inside is not recorded.
 """
 
+from functools import partial
+
 from contention_lab.capture.patches.executors import Executor, submitting
 from contention_lab.capture.patches.semaphore import SemaphorePermits
 from contention_lab.capture.patches.wrapping import wrap
@@ -98,10 +100,11 @@ def _run(original: "Callable[..., None]") -> "Callable[..., None]":
         queued = fields.pop("_contention_lab_queued", None)
         if queued is None:
             return original(self, *args)
-        queued.begun(
-            fields["fn"] if "fn" in fields else fields["task"][0], self.future._state != "PENDING"
-        )
-        del fields
+        task = fields["fn"] if "fn" in fields else fields["task"][0]
+        while type(task) is partial:
+            task = task.func
+        queued.begun(task, self.future._state != "PENDING")
+        del fields, task
         try:
             return original(self, *args)
         finally:

@@ -74,7 +74,7 @@ def _of(file: CaseFile, pool: Pool) -> Finding | None:
         kind=KIND,
         severity=severity,
         summary=(
-            f"The {len(pool.workers)} workers of a pool wait in {names(victims, most=2)} for "
+            f"{_workers(len(pool.workers))} in {names(victims, most=2)} for "
             f"results of the same pool, and the tasks they wait for wait for a worker: for "
             f"{percent(share)} of the run hardly any worker is left to run them."
         ),
@@ -104,6 +104,10 @@ def _of(file: CaseFile, pool: Pool) -> Finding | None:
             ),
         ),
     )
+
+
+def _workers(count: int) -> str:
+    return "The only worker of a pool waits" if count == 1 else f"The {count} workers of a pool wait"
 
 
 def _may_be_own(case: CoordinationCase, pool: Pool) -> bool:

@@ -107,7 +107,9 @@ def _of(file: CaseFile, pool: Pool) -> Finding | None:
 
 
 def _workers(count: int) -> str:
-    return "The only worker of a pool waits" if count == 1 else f"The {count} workers of a pool wait"
+    return (
+        "The only worker of a pool waits" if count == 1 else f"The {count} workers of a pool wait"
+    )
 
 
 def _may_be_own(case: CoordinationCase, pool: Pool) -> bool:

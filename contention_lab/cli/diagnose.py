@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from contention_lab.cli.failure import reported, warn
+from contention_lab.cli.failure import loaded, reported, warn
 
 SHOWN: Final = 3
 """Findings, and things not recorded, that are shown without `--all`."""
@@ -31,10 +31,10 @@ def command(paths: tuple[Path, ...], as_json: bool, show_all: bool) -> None:
     from contention_lab.cli.finding_lines import finding_lines
     from contention_lab.diagnosis import diagnose_together
     from contention_lab.report.visible_text import visible
-    from contention_lab.trace import TraceError, load
+    from contention_lab.trace import TraceError
 
     with reported(TraceError):
-        traces = [load(path) for path in paths]
+        traces = loaded(paths)
     diagnosis = diagnose_together(traces).to_json()
     click.echo(visible(diagnosis["summary"]), err=True)
     warn(diagnosis["problems"])

@@ -14,6 +14,9 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from contention_lab.trace import Trace
 
 PROGRAM: Final = "contention-lab"
 
@@ -43,6 +46,28 @@ def reported(*kinds: type[Exception]) -> Iterator[None]:
     except OSError as error:
         subject = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{subject}{error.strerror or error}") from error
+
+
+def loaded(paths: Sequence[Path]) -> list[Trace]:
+    """Load traces; of several, those that cannot be read are left out with a warning.
+
+    Raises
+    ------
+    TraceError
+        None can be read.
+    """
+    from contention_lab.trace import TraceError, load
+
+    traces, failures = [], []
+    for path in paths:
+        try:
+            traces.append(load(path))
+        except TraceError as error:
+            failures.append(error)
+    if not traces:
+        raise failures[0]
+    warn([f"{failure}; the others are used" for failure in failures])
+    return traces
 
 
 def warn(lines: Sequence[str]) -> None:

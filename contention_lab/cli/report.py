@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from contention_lab.cli.failure import reported
+from contention_lab.cli.failure import loaded, reported
 
 
 @click.command(name="report", help=__doc__)
@@ -30,11 +30,11 @@ def command(paths: tuple[Path, ...], output: Path | None) -> None:
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
     from contention_lab.report.visible_text import visible
-    from contention_lab.trace import TraceError, load
+    from contention_lab.trace import TraceError
 
     page = paths[0].with_suffix(".html") if output is None else output
     with reported(TraceError):
-        traces = [load(path) for path in paths]
+        traces = loaded(paths)
         summary = diagnose_together(traces).summary
         shared = across_processes(of_one_run(traces)[0])
         if shared is not None:

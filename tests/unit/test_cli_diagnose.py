@@ -101,3 +101,15 @@ def test_figures_of_a_kind_are_said_with_their_units() -> None:
 def _json(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["diagnose", str(path), "--json"]) == 0
     return capsys.readouterr().out
+
+
+def test_of_several_traces_those_that_cannot_be_read_are_left_out_and_said_to_be(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "run.77.clt"
+    empty.write_bytes(b"")
+
+    assert main(["diagnose", str(path), str(empty)]) == 0
+    assert "run.77.clt: is empty" in capsys.readouterr().err
+    assert main(["report", str(empty), str(path), "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["diagnose", str(empty)]) == 1

@@ -54,8 +54,12 @@ def exchange_existing(everything: bool) -> "tuple[list[Referred], list[Note]]":
     if not gil_enabled() and len(sys._current_frames()) > 1:
         why_not.add_all(_all_locks(()), _NO_GIL)
         return exchanged, why_not.notes()
-    hard = _exchange_library(exchanged)
-    _exchange_anywhere(_all_locks(exchanged) if everything else hard, exchanged, why_not)
+    try:
+        hard = _exchange_library(exchanged)
+        _exchange_anywhere(_all_locks(exchanged) if everything else hard, exchanged, why_not)
+    except BaseException:
+        restore(exchanged)
+        raise
     if not everything:
         others = (lock for lock in _all_locks(exchanged) if id(lock) not in why_not.counted)
         why_not.add_all(others, _NOT_ASKED)

@@ -181,7 +181,9 @@ class _Owners:
         if kind == IN_DICT:
             if id(container) in self._modules:
                 return _RANK_MODULE, f"{self._modules[id(container)]}.{key}"
-            instance = self.instances.get(id(container)) or self._instance(container)
+            instance = self.instances.get(id(container))
+            if instance is None:  # no truth value is asked for: that would run the program's code
+                instance = self._instance(container)
             if instance is not None:
                 return _attribute_name(type(instance), key)
         return _RANK_NONE, ""

@@ -389,3 +389,41 @@ def test_libraries_with_locks_of_their_own_are_named_if_they_were_used(path: Pat
         said = [note["what"] for note in cl.load(path).meta["not_seen"]]
         assert sum("trio" in what for what in said) == ("trio" in modules)
         assert sum("gevent" in what for what in said) == ("gevent.lock" in modules)
+
+
+def test_looking_for_locks_runs_none_of_the_programs_code(path: Path) -> None:
+    answer = python(
+        """
+        import sys, threading
+        import contention_lab as cl
+        class Shy:
+            def __init__(self):
+                self.lock, self.other = threading.Lock(), threading.RLock()
+            def __bool__(self): raise SystemError("asked for its truth value")
+            def __eq__(self, other): raise SystemError("compared")
+            def __hash__(self): raise SystemError("hashed")
+            def __len__(self): raise SystemError("measured")
+            def __getattr__(self, name): raise SystemError(name)
+        shy = [Shy() for _ in range(3)]
+        with cl.record(sys.argv[1], existing=True):
+            with shy[0].lock, shy[1].other:
+                pass
+        """,
+        str(path),
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert acquires(cl.load(path), "__main__.Shy.lock") == 1
+
+
+def test_a_start_that_fails_leaves_every_lock_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    before = threading._active_limbo_lock  # type: ignore[attr-defined]
+    monkeypatch.setattr("contention_lab.capture.existing._exchange_anywhere", fail)
+    with pytest.raises(MemoryError, match="no room"), cl.record(path):
+        pass
+    assert threading._active_limbo_lock is before  # type: ignore[attr-defined]
+    assert not is_ours(threading.Lock())

@@ -16,7 +16,7 @@ from contention_lab.analysis.activity import Activity
 from contention_lab.analysis.chains import chain
 from contention_lab.analysis.charges import charges
 from contention_lab.analysis.coordination import CoordinationCase, coordination
-from contention_lab.analysis.critical_path import CriticalPath, critical_path
+from contention_lab.analysis.critical_path import CriticalPath, critical_path, union_ns
 from contention_lab.analysis.gil_use import GilUse, gil_use
 from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
@@ -161,7 +161,7 @@ class CaseFile:
     def _case(self, number: int, rows: Sequence[LockRow]) -> LockCase:
         waits = self._parties.waits(number)
         charged_ns, gil_ns = self._parties.charged_ns(number)
-        recorded_ns, waited_ns = int(waits.length_ns.sum()), _union_ns(waits)
+        recorded_ns, waited_ns = int(waits.length_ns.sum()), union_ns(waits.start_ns, waits.end_ns)
         users = self._users(np.array([row.lock.id for row in rows]), waits)
         return LockCase(
             program=self.program,
@@ -224,12 +224,3 @@ def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime])
         work_cpu_s=max(0.0, cpu_s - spin_s),
         cores=cores if type(cores) is int and cores > 0 else None,
     )
-
-
-def _union_ns(spans: Spans) -> int:
-    """Return how long at least one of the spans lasted."""
-    order = np.argsort(spans.start_ns, kind="stable")
-    start, end = spans.start_ns[order], spans.end_ns[order]
-    reach = np.maximum.accumulate(end)
-    before = np.concatenate([start[:1], reach[:-1]])
-    return int(np.maximum(0, end - np.maximum(start, before)).sum())

@@ -24,6 +24,7 @@ COMMANDS: "Final" = (
     "report",
     "diagnose",
     "top",
+    "explain",
     "fit",
     "simulate",
     "calibrate",

@@ -31,10 +31,12 @@ class Scene:
     ----------
     duration_ms
         Length of the recording.
+    **meta
+        More of the trace's metadata.
     """
 
-    def __init__(self, duration_ms: float = 1000.0) -> None:
-        meta = {"machine": {"cores": 64}, "python": {"version": "3.11.7", "gil": True}}
+    def __init__(self, duration_ms: float = 1000.0, **meta: Any) -> None:
+        meta = {"machine": {"cores": 64}, "python": {"version": "3.11.7", "gil": True}} | meta
         self.builder = TraceBuilder(meta=meta, duration_ns=int(duration_ms * MS))
         self.duration_ms = duration_ms
         self.main = self.thread("MainThread", is_main=True)

@@ -62,6 +62,52 @@ def test_a_herd_that_is_over_in_no_time_costs_nothing() -> None:
     assert herd(storm_ms=0.1).finding("thundering-herd") is None
 
 
+def event_herd(
+    *, works_ms: float = 0.01, late_ms: float = 4.0, answers: bool = False, meets: bool = False
+) -> Scene:
+    """Ten threads woken every 20 ms by an event, which run for `works_ms` and wait again."""
+    scene = Scene(acquire_cost_ns=80.0)
+    event = scene.lock("threading.Lock in Event", 10)
+    barrier = scene.lock("threading.Lock in Barrier", 11)
+    answer = scene.lock("queue.SimpleQueue", 12)
+    waiting, waking = scene.stack(("Board.take", 20)), scene.stack(("Board.post", 40))
+    for i in range(10):
+        thread, back = scene.thread(f"worker {i}"), 0.0
+        for step in range(48):
+            at = (step + 1) * 20.0 + late_ms * i / 10.0
+            scene.wait(
+                event, thread, back, at, waiting, by=scene.main, waking=waking, wake=1 + step
+            )
+            back = at + works_ms
+            if answers:  # whoever is woken by that runs a little after this one waits again
+                scene.wait(
+                    answer, scene.main, at - 1.0, back + 0.1, waking, by=thread, wake=1 + step
+                )
+            if meets:
+                scene.builder.add_counter(barrier, thread, acquires=step)
+    return scene
+
+
+def test_an_event_that_wakes_many_who_do_nothing_is_a_herd_however_late_they_run() -> None:
+    for late_ms in (4.0, 12.0):
+        found = event_herd(late_ms=late_ms).finding("thundering-herd")
+        assert found is not None
+        useless, woken = found.evidence["useless_wakeups"], found.evidence["wakeups"]
+        assert (useless, woken) == (470, 480)  # the last wake-up of each is followed by nothing
+
+
+def test_an_event_after_which_each_works_is_no_herd() -> None:
+    assert event_herd(works_ms=8.0).finding("thundering-herd") is None
+
+
+def test_an_event_after_which_each_wakes_somebody_is_no_herd() -> None:
+    assert event_herd(answers=True).finding("thundering-herd") is None
+
+
+def test_an_event_after_which_each_arrives_at_a_meeting_is_no_herd() -> None:
+    assert event_herd(meets=True).finding("thundering-herd") is None
+
+
 def readers_and_writer(
     *, readers: int = 4, inside_ms: float = 6.0, outside_ms: float = 0.2, satisfied: int = 0
 ) -> Scene:

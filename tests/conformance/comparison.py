@@ -179,8 +179,11 @@ def run_process(command: list[str], folder: Path, seconds: float, env: dict[str,
     """Run a command in a session of its own; end it, and what it left running.
 
     Its output goes to the file `output` in the folder. Returns its status; after `seconds` it is
-    killed.
+    killed. A shell that starts this in the background has it ignore SIGINT, which tests send: the
+    command does not inherit that.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with (
         (folder / "output").open("wb") as output,
         subprocess.Popen(

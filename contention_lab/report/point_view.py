@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contention_lab.analysis import FlameNode
-    from contention_lab.analysis.flame import View
+    from contention_lab.analysis.weighted_stacks import View
     from contention_lab.report.thread_time_plot import Bar
     from contention_lab.trace import Trace
 
@@ -30,7 +30,7 @@ class FlameKind:
     """One of the four flame graphs."""
 
     key: View
-    """The view's name in `analysis.flame`."""
+    """The view's name in `analysis.weighted_stacks`."""
     title: str
     subtitle: str
     empty: str

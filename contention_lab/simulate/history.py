@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from contention_lab.analysis.intervals import coordination_waits, hold_spans
+from contention_lab.simulate.own_time import Stretches, own_time
 from contention_lab.simulate.packing import OPS, Op, OpFlag
-from contention_lab.simulate.time_use import TimeUse, hold_cpu_shares, time_use
+from contention_lab.simulate.time_use import TimeUse, time_use
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
     from contention_lab.trace import Trace
 
-NOT_EXCLUSIVE: Final = ("Semaphore", "Event", "Barrier", "Queue")
-"""Types that several threads may hold at once, or nobody holds: no locks of a simulation."""
+NOT_EXCLUSIVE: Final = (*("Semaphore", "Event", "Barrier", "Queue"), "Thread")
+"""Types that several threads may hold at once, or nobody holds, or that say whether a thread has
+ended (`threading.Lock in Thread`): no locks of a simulation."""
+AWAITED: Final = -2
+"""In place of a hold: the step is a wait for others to do something."""
 GRAIN_NS: Final = 100e3
 """Where Python and native code alternate, and nobody recorded how, they do so about this often."""
 MOST_GRAINS: Final = 8
@@ -46,7 +50,8 @@ class History:
     ops
         OPS records; their targets are ids of locks in the trace.
     holds
-        For each step, int64: the record in `trace.holds` that it belongs to, -1 for none.
+        For acquires and releases the record in `trace.holds` that they belong to, int64; -1 for
+        none; `AWAITED` for the time in which the thread waited for others to do something.
     cuts
         Places between steps at which no lock is held, int64, ascending; 0 and the end included.
     spent_ns
@@ -76,9 +81,24 @@ class Held(NamedTuple):
         """Return no holds."""
         return cls(*(np.zeros(0, np.int64) for _ in range(4)))
 
+    def between(self, began: int, ended: int) -> Held:
+        """Return those that are at least partly within a span of time, cut to it."""
+        some = (self.end >= began) & (self.start <= ended)
+        start, end = (times[some].clip(began, ended) for times in (self.start, self.end))
+        return Held(start, end, self.lock[some], self.record[some])
+
     def and_also(self, other: Held) -> Held:
         """Return both."""
         return Held(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+class Moments(NamedTuple):
+    """Moments in the life of a thread, in order: when, of what kind, of which lock and hold."""
+
+    times: NDArray[np.int64]
+    kinds: NDArray[np.intp]
+    locks: NDArray[np.int64]
+    records: NDArray[np.int64]
 
 
 def is_exclusive(lock_type: str) -> bool:
@@ -86,7 +106,7 @@ def is_exclusive(lock_type: str) -> bool:
     return not any(name in lock_type for name in NOT_EXCLUSIVE)
 
 
-def history(trace: Trace, thread: int) -> History:
+def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> History:
     """Return the steps of a thread.
 
     Parameters
@@ -95,17 +115,24 @@ def history(trace: Trace, thread: int) -> History:
         The recording.
     thread
         Its id.
+    span
+        Only what it did between these times, in ns; all it did by default.
     """
     recorded = trace.thread(thread)
-    began = recorded.start_ns
-    ended = max(recorded.end_ns or trace.duration_ns, began)
+    lived = max(recorded.end_ns or trace.duration_ns, recorded.start_ns)
+    began, ended = (recorded.start_ns, lived) if span is None else span
+    began = min(max(began, recorded.start_ns), lived)
+    ended = max(began, min(ended, lived))
     out_start, out_end = _lock_waits(trace, thread)
     coordination = coordination_waits(trace)
     coordination = coordination.where(coordination.thread == thread)
-    held = _recorded(trace, thread)
+    held = _recorded(trace, thread).between(began, ended)
     absent_start = np.concatenate([out_start, coordination.start_ns])
     absent_end = np.concatenate([out_end, coordination.end_ns])
-    held = held.and_also(_counted(trace, thread, held, absent_start, absent_end, began, ended))
+    share = (ended - began) / max(1, lived - recorded.start_ns)
+    held = held.and_also(
+        _counted(trace, thread, held, absent_start, absent_end, began, ended, share)
+    )
 
     times = np.concatenate(
         [
@@ -139,7 +166,8 @@ def history(trace: Trace, thread: int) -> History:
     again = np.concatenate([-count, count, nothing])
     again = np.where(brief, 2 * np.abs(again) + (kinds == _RELEASE), again)
     order = np.lexsort((again, inner, turn, times))
-    return _steps(trace, thread, times[order], kinds[order], locks[order], index[order])
+    moments = Moments(times[order], kinds[order], locks[order], index[order])
+    return _steps(trace, thread, moments, share)
 
 
 def _recorded(trace: Trace, thread: int) -> Held:
@@ -172,8 +200,9 @@ def _counted(
     absent_end: NDArray[np.int64],
     began: int,
     ended: int,
+    share: float,
 ) -> Held:
-    """Return holds that were counted and not recorded, spread over the thread's free time."""
+    """Return a share of the holds that were only counted, spread over the thread's free time."""
     counters = trace.counters[trace.counters["thread"] == thread]
     spans = hold_spans(trace)
     spans = spans.where(spans.thread == thread)
@@ -183,9 +212,10 @@ def _counted(
         if not is_exclusive(trace.lock(lock).type):
             continue
         mine = spans.length_ns[spans.lock == lock]
-        missing = min(int(row["acquires"]) - len(mine), MOST_COUNTED)
+        counted = int(row["acquires"]) - len(mine)
+        missing = min(round(share * counted), MOST_COUNTED)
         if missing > 0:
-            mean = max(1.0, (float(row["hold_ns"]) - float(mine.sum())) / missing)
+            mean = max(1.0, (float(row["hold_ns"]) - float(mine.sum())) / counted)
             lengths.append(np.full(missing, mean))
             locks.append(np.full(missing, lock, np.int64))
     if not lengths:
@@ -225,31 +255,32 @@ def _gaps(
     return free_start[some], free_end[some]
 
 
-def _steps(
-    trace: Trace,
-    thread: int,
-    times: NDArray[np.int64],
-    kinds: NDArray[np.intp],
-    locks: NDArray[np.int64],
-    index: NDArray[np.int64],
-) -> History:
+def _steps(trace: Trace, thread: int, moments: Moments, lived: float) -> History:
     """Turn moments into steps: what lies between two of them, then what happens."""
+    times, kinds, locks, records = moments
     gaps = np.diff(times, prepend=times[:1]).astype(np.float64)
     change = np.zeros((3, len(times)), np.int64)
     for row, (more, less) in enumerate(((_ACQUIRE, _RELEASE), (_OUT, _BACK), (_SLEEP, _AWAKE))):
         change[row] = (kinds == more).astype(np.int64) - (kinds == less).astype(np.int64)
     depth = np.cumsum(change, axis=1)
-    held, out, sleeping = (np.concatenate([[0], row[:-1]]) for row in depth)
+    out, sleeping = (np.concatenate([[0], row[:-1]]) for row in depth[1:])
     own = (out == 0) & (sleeping == 0)
-    use = time_use(trace, thread, float(gaps[own].sum()))
-    cpu, asleep = _shares(trace, use, kinds, index, held)
-    on_core = np.where(own, gaps * cpu, 0.0)
-    off_core = np.where(own, gaps * asleep, np.where(out == 0, gaps, 0.0))
+    innermost = _innermost(kinds, depth[0])
+    stretches = Stretches(
+        times - gaps,
+        gaps,
+        own,
+        np.where(innermost >= 0, records[innermost], -1),
+        np.where(innermost >= 0, locks[innermost], 0),
+    )
+    use = time_use(trace, thread, float(gaps[own].sum()) / max(lived, 1e-9))
+    spent = own_time(trace, thread, stretches, use)
+    awaited = (out == 0) & (sleeping > 0)
+    off_core = np.where(awaited, gaps, spent.asleep_ns)
     events = np.isin(kinds, (_ACQUIRE, _RELEASE))
 
-    grains = np.clip(np.ceil(on_core / GRAIN_NS), 1, MOST_GRAINS).astype(np.int64)
-    if not 0.02 < use.gil < 0.98:
-        grains[:] = 1
+    grains = np.clip(np.ceil(spent.on_core_ns / GRAIN_NS), 1, MOST_GRAINS).astype(np.int64)
+    grains[(spent.gil < 0.02) | (spent.gil > 0.98)] = 1
     counts = 2 * grains + 2  # Python and native code by turns, asleep, the event
     first = np.cumsum(counts) - counts
     total = int(counts.sum())
@@ -258,40 +289,37 @@ def _steps(
     ops = np.zeros(total, OPS)
     is_event, is_sleep = within == counts[moment] - 1, within == counts[moment] - 2
     python = (within % 2 == 0) & ~is_event & ~is_sleep
-    share = np.where(python, use.gil, 1.0 - use.gil)
-    ops["ns"] = np.where(is_sleep, off_core[moment], on_core[moment] / grains[moment] * share)
+    share = np.where(python, spent.gil[moment], 1.0 - spent.gil[moment])
+    on_core = (spent.on_core_ns / grains)[moment] * share
+    ops["ns"] = np.where(is_sleep, off_core[moment], on_core)
     ops["code"] = np.where(is_sleep, Op.SLEEP, Op.COMPUTE)
     ops["flags"] = np.where(python, int(OpFlag.GIL), 0)
     ops["code"][is_event] = np.where(kinds == _ACQUIRE, Op.ACQUIRE, Op.RELEASE)
     ops["flags"][is_event], ops["ns"][is_event] = 0, 0.0
     ops["target"][is_event] = locks
     keep = np.where(is_event, events[moment], ops["ns"] > 0.0)
-    held_after = np.where(is_event, depth[0][moment], held[moment])[keep]
-    ops, owner = ops[keep], np.where(is_event, index[moment], -1)[keep]
-    cuts = np.unique(np.concatenate([[0], np.flatnonzero(held_after == 0) + 1, [len(ops)]]))
+    owner = np.where(is_event, records[moment], -1)
+    owner[is_sleep & awaited[moment]] = AWAITED
+    return history_of(thread, ops[keep], owner[keep], use)
+
+
+def history_of(
+    thread: int, ops: NDArray[np.void], holds: NDArray[np.int64], use: TimeUse
+) -> History:
+    """Return a history of given steps, with the places where it can be cut."""
+    acquires = (ops["code"] == Op.ACQUIRE).astype(np.int64)
+    depth = np.cumsum(acquires - (ops["code"] == Op.RELEASE))
+    cuts = np.unique(np.concatenate([[0], np.flatnonzero(depth == 0) + 1, [len(ops)]]))
     spent = np.concatenate([[0.0], np.cumsum(ops["ns"])])[cuts]
-    return History(thread, ops, owner, cuts.astype(np.int64), spent, use)
+    return History(thread, ops, holds, cuts.astype(np.int64), spent, use)
 
 
-def _shares(
-    trace: Trace,
-    use: TimeUse,
-    kinds: NDArray[np.intp],
-    index: NDArray[np.int64],
-    held: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the shares on a core and asleep of each gap, from its innermost measured hold."""
-    cpu = np.full(len(kinds), use.cpu)
-    asleep = np.full(len(kinds), use.asleep)
-    measured = hold_cpu_shares(trace)
-    if not np.isfinite(measured).any():
-        return cpu, asleep
-    last = np.where(kinds == _ACQUIRE, np.arange(len(kinds)), -1)
-    inner = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
-    known = (held > 0) & (inner >= 0)
-    record = np.where(known, index[np.maximum(inner, 0)], -1)
-    share = np.where(record >= 0, measured[np.maximum(record, 0)], np.nan)
-    found = np.isfinite(share)
-    cpu[found] = share[found]
-    asleep[found] = 1.0 - share[found] if use.asleep > 0.0 or use.cpu < 0.5 else use.asleep
-    return cpu, asleep
+def _innermost(kinds: NDArray[np.intp], depth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for the time before each moment the acquire of the innermost hold, -1 for none."""
+    before = np.concatenate([[0], depth[:-1]])
+    found = np.full(len(kinds), -1, np.int64)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        taken = np.where((kinds == _ACQUIRE) & (depth == level), np.arange(len(kinds)), -1)
+        last = np.concatenate([[-1], np.maximum.accumulate(taken)[:-1]])
+        found = np.where(before == level, last, found)
+    return found

@@ -3,7 +3,7 @@
 Of a thread's own time, a part was CPU time, of which a part needed the GIL; a part it was blocked,
 in input and output; and in the rest it wanted a core or the GIL and had none, which a simulation
 must find again by itself. The parts come from CPU clocks and samples, so they are shares, one set
-for each thread and one for each hold whose CPU time was measured.
+for each thread; `own_time.py` tells its holds from the rest.
 """
 
 from __future__ import annotations
@@ -61,15 +61,20 @@ def time_use(trace: Trace, thread: int, own_ns: float) -> TimeUse:
     own_ns
         Time in which it waited for nobody, in ns.
     """
-    counters = trace.counters[trace.counters["thread"] == thread]
-    spinning = float(counters["spin_cpu_ns"].sum() or counters["spin_ns"].sum())
-    on_core = float(trace.thread(thread).cpu_ns) - spinning
+    on_core = work_cpu_ns(trace, thread)
     cpu = min(1.0, on_core / own_ns) if own_ns > 0 and on_core > 0 else 1.0
     return TimeUse(
         cpu=cpu,
         asleep=min(1.0 - cpu, blocked_share(trace, thread)),
         gil=gil_share(trace, thread, cpu * own_ns),
     )
+
+
+def work_cpu_ns(trace: Trace, thread: int) -> float:
+    """Return the CPU time of a thread that it did not spend spinning for locks, in ns."""
+    counters = trace.counters[trace.counters["thread"] == thread]
+    spinning = float(counters["spin_cpu_ns"].sum() or counters["spin_ns"].sum())
+    return max(0.0, float(trace.thread(thread).cpu_ns) - spinning)
 
 
 def blocked_share(trace: Trace, thread: int) -> float:
@@ -103,15 +108,23 @@ def gil_share(trace: Trace, thread: int, cpu_ns: float) -> float:
     return min(1.0, float(np.count_nonzero(mine)) * period_ns / cpu_ns)
 
 
-def hold_cpu_shares(trace: Trace) -> NDArray[np.float64]:
-    """Return the share of each hold spent on a core, NaN where that was not measured.
+def has_layer(trace: Trace) -> bool:
+    """Tell whether the layer below Python saw this recording."""
+    return len(trace.gil_totals) > 0
 
-    A hold that lost its core against its will would have used it: it counts as spent on a core.
-    """
-    holds = trace.holds
-    length = holds["end_ns"].astype(np.float64) - holds["start_ns"].astype(np.float64)
-    measured = (holds["cpu_ns"] > 0) & (length > 0)
-    shares = np.full(len(holds), np.nan)
-    shares[measured] = np.minimum(1.0, holds["cpu_ns"][measured] / length[measured])
-    shares[measured & (holds["preemptions"] > 0)] = 1.0
-    return shares
+
+def run_delay_ns(trace: Trace, thread: int) -> float | None:
+    """Return how long a thread was ready and had no core, in ns; None if nobody measured that."""
+    states = trace.states
+    mine = states[(states["thread"] == thread) & (states["cpu_ns"] > 0)]
+    if len(mine) < 2:
+        return None
+    return float(mine["delay_ns"].max()) - float(mine["delay_ns"].min())
+
+
+def sampled_with_gil(trace: Trace, thread: int) -> NDArray[np.float64]:
+    """Return the times at which samples saw that a thread had the GIL, float64."""
+    samples = trace.gil
+    mine = (samples["holder"] == thread) & ((samples["flags"] & int(GilFlag.HELD)) != 0)
+    times: NDArray[np.float64] = samples["time_ns"][mine].astype(np.float64)
+    return times

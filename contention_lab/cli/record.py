@@ -14,7 +14,8 @@ With --subprocesses, child processes that are Python of the same environment (su
 multiprocessing, os.fork) are recorded too, each into a file beside the trace: run.clt,
 run.4711.clt, run.4712.clt; those of an earlier run are removed, and a child that used no lock
 leaves none. Every child process then finds some variables more in its environment, which a Python
-takes out again before its program starts.
+takes out again before its program starts. Not recorded are a Python started with -I, -E or -S, one
+that finds no recorder built for it (the last line counts both), and programs that are no Python.
 
 On Linux a shared object is preloaded that stands before the C library's blocking calls. It sees
 every wait for the GIL, and the calls in which the holder of a lock is blocked. The program finds
@@ -26,10 +27,8 @@ recorded: `contention-lab record -- ./program`.
 A program that hangs: with --watch SECONDS, and at any time on SIGUSR1 (kill -USR1 PID), it prints
 to stderr which threads hold which locks and which wait where, with stacks, and who waits for whom
 in a ring; the trace is then complete up to that moment. A thread of native code does it, so it
-works while every Python thread is stuck. Where the program handles SIGUSR1 itself, its handler is
-called instead.
-
-Options of this command come before the program; what comes after it is the program's.
+works while every Python thread is stuck. Where the program handles or ignores SIGUSR1 itself, it
+still does; a SIGUSR1 that it sends to itself, or that a child gets, does what it does without us.
 """  # noqa: D301  (click reads \b)
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
  * work while every thread of Python is stuck and one of them has the GIL.
  *
  * The signal's handler is ours only where the program has none: it notes that a report is wanted. Where the
- * program installs its own, that one is called and we say so.
+ * program installs its own, that one is called and we say so. Only somebody outside can ask: what the program
+ * sends to itself, and what a forked child is sent, does what it would have done without us.
  */
 #ifndef CL_HANG_WATCH_H
 #define CL_HANG_WATCH_H
@@ -16,23 +17,36 @@ static struct {
     uint64_t after_ns; /* without a movement; 0: is not looked for */
     int aborts;
     int catches; /* SIGUSR1 is, or was, ours */
+    pid_t pid;   /* of the process that looks out */
     int is_told; /* that it is the program's */
     _Atomic uint32_t asked;
     uint64_t last_look_ns, reported; /* what stood still when it was last reported */
     struct stat errors; /* the standard error stream that the program was given */
 } cl_hang;
 
-static void
-cl_hang_signal(int number)
+static int
+cl_hang_is_asked(const siginfo_t *info)
 {
+    int is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE; /* others do not say by whom */
+#ifdef SI_TKILL
+    is_sent |= info->si_code == SI_TKILL;
+#endif
+    return is_sent && info->si_pid != cl_hang.pid && getpid() == cl_hang.pid
+           && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0;
+}
+
+static void
+cl_hang_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
     int saved = errno;
-    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+    if (cl_hang_is_asked(info)) {
         atomic_store_explicit(&cl_hang.asked, 1, memory_order_release);
 #if defined(__linux__) && !defined(CL_NO_FUTEX)
         cl_ring_bell(); /* a store and a system call; elsewhere the writer looks at its next beat */
 #endif
     }
-    else { /* a forked child that is not recorded: what it would have been without us */
+    else {
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -43,7 +57,8 @@ static int
 cl_hang_has_signal(void)
 {
     struct sigaction now;
-    return sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == cl_hang_signal;
+    return sigaction(SIGUSR1, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO)
+           && now.sa_sigaction == cl_hang_signal;
 }
 
 /* Begins to look out. `after_ns`: 0 for the signal only. */
@@ -52,7 +67,8 @@ cl_hang_begin(uint64_t after_ns, int aborts)
 {
     memset(&cl_hang, 0, sizeof cl_hang);
     fstat(STDERR_FILENO, &cl_hang.errors);
-    struct sigaction now, ours = {.sa_handler = cl_hang_signal, .sa_flags = SA_RESTART};
+    cl_hang.pid = getpid();
+    struct sigaction now, ours = {.sa_sigaction = cl_hang_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigemptyset(&ours.sa_mask);
     cl_hang.catches = sigaction(SIGUSR1, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO)
                       && now.sa_handler == SIG_DFL && sigaction(SIGUSR1, &ours, NULL) == 0;
@@ -60,7 +76,7 @@ cl_hang_begin(uint64_t after_ns, int aborts)
     cl_hang.after_ns = after_ns;
 }
 
-/* Leaves the signal as it was, if it still is ours. */
+/* Leaves the signal as it was, if it still is ours; also in a forked child. */
 static void
 cl_hang_end(void)
 {

@@ -264,7 +264,7 @@ cl_after_fork_child(void)
         pthread_cond_init(&cl_park_table[i].changed, NULL);
     }
 #endif
-    cl_hang.after_ns = 0;
+    cl_hang_end();
     if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
         cl_owned_close(&cl_writer.file.owned);
         memset(&cl_writer, 0, sizeof cl_writer);

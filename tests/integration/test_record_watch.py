@@ -251,6 +251,88 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGUSR1)
     assert start(started, tmp_path, code).rest() == ("True\n", "")
 
 
+@pytest.mark.parametrize(
+    "send",
+    [
+        "os.kill(os.getpid(), signal.SIGUSR1)",
+        "signal.raise_signal(signal.SIGUSR1)",
+        "signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)",
+        "sender = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGUSR1)); "
+        "sender.start(); sender.join()",
+    ],
+)
+def test_a_program_that_sends_itself_the_signal_dies_of_it_as_without_us(
+    tmp_path: Path, started: list[Program], send: str
+) -> None:
+    code = f"import os, signal, threading, time\nprint(1, flush=True)\n{send}\ntime.sleep(9)"
+    program = start(started, tmp_path, code)
+    assert program.rest() == ("1\n", "")
+    assert program.process.returncode == -signal.SIGUSR1
+
+
+def test_a_program_that_wants_the_signals_default_back_dies_of_it(
+    tmp_path: Path, started: list[Program]
+) -> None:
+    code = """
+import signal, time
+theirs = signal.signal(signal.SIGUSR1, lambda *_: None)
+print(theirs is signal.SIG_DFL)
+print(signal.signal(signal.SIGUSR1, theirs) is not theirs, "ready", flush=True)
+time.sleep(60)
+"""
+    program = start(started, tmp_path, code)
+    program.says("ready")
+    program.process.send_signal(signal.SIGUSR1)
+    assert program.rest() == ("", "")
+    assert program.process.returncode == -signal.SIGUSR1
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path, started: list[Program]) -> None:
+    code = "import signal; print(signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN); input()"
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        program = start(started, tmp_path, code)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    program.says("True")
+    program.process.send_signal(signal.SIGUSR1)
+    assert program.rest() == ("", "")
+    assert program.process.returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads the kernel's account")
+@pytest.mark.parametrize("options", [(), ("--subprocesses",)])
+def test_no_child_has_a_handler_of_the_signal(
+    tmp_path: Path, started: list[Program], options: tuple[str, ...]
+) -> None:
+    code = """
+import multiprocessing, os, re, signal, subprocess, sys, warnings
+warnings.simplefilter("ignore")
+def catches(status):
+    caught = int(re.search(r"SigCgt:\\s*([0-9a-f]+)", status)[1], 16)
+    return bool(caught >> signal.SIGUSR1 - 1 & 1)
+def own():
+    return catches(open("/proc/self/status").read())
+def tell():
+    print("child", own(), flush=True)
+if __name__ == "__main__":
+    if (child := os.fork()) == 0:
+        tell()
+        os._exit(0)
+    os.waitpid(child, 0)
+    for method in "fork", "spawn":
+        process = multiprocessing.get_context(method).Process(target=tell)
+        process.start()
+        process.join()
+    status = "print(open('/proc/self/status').read())"
+    command = [sys.executable, "-c", status]
+    print("child", catches(subprocess.run(command, capture_output=True, text=True).stdout))
+    print("parent", own())
+"""
+    out, err = start(started, tmp_path, code, *options).rest()
+    assert (out, err) == ("child False\n" * 4 + "parent True\n", "")
+
+
 def test_a_recording_within_a_program_leaves_the_signal_alone(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGUSR1)
     calls = []

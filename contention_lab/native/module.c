@@ -14,6 +14,7 @@
 #include "pool_task.h"
 #include "loop_step.h"
 #include "exchange.h"
+#include "around_table.h"
 #include "front.h"
 #include "trace_file.h"
 
@@ -221,6 +222,7 @@ static PyMethodDef core_methods[] = {
      "fork_called(*args)\n--\n\nThey do so only at fork_returned()."},
     {"fork_returned", core_fork_returned, METH_NOARGS, "fork_returned()\n--\n\nos.fork() did."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
+    CL_AROUND_METHODS,
     CL_EMIT_METHODS,
     CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,
@@ -289,7 +291,8 @@ core_exec(PyObject *module)
         return -1;
     }
     if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0
-        || cl_thread_permits_ready() < 0 || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0) {
+        || cl_thread_permits_ready() < 0 || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0
+        || cl_around_ready() < 0) {
         return -1;
     }
     cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);

@@ -338,6 +338,24 @@ cl_interpreter_lives(void)
 #endif
 }
 
+/* What the interpreter calls a Python function by. Up to 3.11 it enters functions, which it knows by their
+ * type, without looking at that. */
+#if PY_VERSION_HEX < 0x030C0000
+#  define CL_FUNCTIONS_BY_TYPE 1
+#else
+#  define CL_FUNCTIONS_BY_TYPE 0
+#endif
+
+static inline void
+cl_function_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    function->vectorcall = call;
+#else
+    PyFunction_SetVectorcall(function, call);
+#endif
+}
+
 /* A new reference to dict[key], or NULL without an exception. */
 static inline PyObject *
 cl_dict_get(PyObject *dict, PyObject *key)

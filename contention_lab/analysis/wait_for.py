@@ -4,7 +4,8 @@ A thread that waits for a lock waits for the thread that holds it. At any moment
 with at most one arrow out of each thread; where the arrows lead back, nobody in the ring can go on
 by himself. Such a ring ends only when a wait in it ends without the lock: by its timeout, by a
 signal, with the end of the recording. So it is enough to look at the graph at the moments at which
-that happened. A join is an arrow, too, to the thread that is to end.
+that happened. A join is an arrow, too, to the thread that is to end, and a join that gives up is
+such a moment; a ring has one lock in it at least.
 
 Left out are locks that several threads hold at once, since another permit could come back, and
 locks released by a thread that did not acquire them: there "who holds it" does not tell who would
@@ -14,7 +15,7 @@ have let it go.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from contention_lab.analysis.intervals import Spans
-    from contention_lab.trace import Trace
+    from contention_lab.trace import Thread, Trace
 
     Integers = npt.NDArray[np.int64]
 
@@ -115,22 +116,24 @@ class _WaitFor:
     Attributes
     ----------
     given_up
-        Waits for locks that ended without them, by position in `trace.waits`.
+        Waits for locks that ended without them, and for threads that ended before these did, by
+        position in `trace.waits`.
     start, end
         Of waits, by their position.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        contention = lock_waits(trace)
-        without = np.isin(trace.wait_columns["outcome"][contention.index], WITHOUT)
-        given_up = contention.where(without & (contention.length_ns > 0))
-        longest = np.argsort(-given_up.length_ns, kind="stable")[:MOMENTS]
-        given_up = given_up.where(longest)
-        self.given_up: list[int] = given_up.index.tolist()
-        moments = np.unique(given_up.end_ns) - 1
-        joins = _joins(trace)
+        contention, joins = lock_waits(trace), _joins(trace)
         self._of_thread = {*joins.lock.tolist()}
+        given_up = [_given_up(trace, waits) for waits in (contention, joins)]
+        length, index, ends = (
+            np.concatenate([getattr(part, name) for part in given_up])
+            for name in ("length_ns", "index", "end_ns")
+        )
+        longest = np.argsort(-length, kind="stable")[:MOMENTS]
+        self.given_up: list[int] = index[longest].tolist()
+        moments = np.unique(ends[longest]) - 1
         parts = [waits.where(_covers(waits, moments)) for waits in (contention, joins)]
         index = np.concatenate([part.index for part in parts])
         start = np.concatenate([part.start_ns for part in parts])
@@ -145,10 +148,9 @@ class _WaitFor:
         self._holds = _ByOwner(
             holds.lock, holds.start_ns, holds.end_ns, holds.index.astype(np.int64)
         )
-        names = Counter(thread.name for thread in trace.threads.values())
-        self._by_name = {
-            thread.name: thread for thread in trace.threads.values() if names[thread.name] == 1
-        }
+        self._by_name: dict[str, list[Thread]] = defaultdict(list)
+        for known in trace.threads.values():
+            self._by_name[known.name].append(known)
 
     def ring(self, wait: int) -> tuple[Link, ...]:
         """Return the ring that a wait was part of when it ended, if there was one."""
@@ -164,7 +166,8 @@ class _WaitFor:
             links.append(link)
             seen.add(link.thread)
             if link.holder == first:
-                return tuple(links)
+                is_about_locks = any(one.lock not in self._of_thread for one in links)
+                return tuple(links) if is_about_locks else ()
             at = self._waits.at(link.holder, time_ns)
         return ()
 
@@ -173,10 +176,12 @@ class _WaitFor:
         record = self._trace.wait_columns[wait]
         thread, lock = int(record["thread"]), int(record["lock"])
         if lock in self._of_thread:
-            awaited = self._by_name.get(self._trace.lock(lock).name)
-            if awaited is None or 0 < awaited.end_ns <= time_ns:
-                return None
-            return Link(wait, thread, lock, awaited.id, -1)
+            alive = [
+                one.id
+                for one in self._by_name[self._trace.lock(lock).name]
+                if one.start_ns <= time_ns and not 0 < one.end_ns <= time_ns
+            ]
+            return Link(wait, thread, lock, alive[0], -1) if len(alive) == 1 else None
         if lock in self._shared:
             return None
         hold = self._holds.at(lock, time_ns)
@@ -227,6 +232,12 @@ def _covers(spans: Spans, moments: Integers) -> npt.NDArray[np.bool_]:
     next_moment = moments[np.minimum(at, len(moments) - 1)]
     covers: npt.NDArray[np.bool_] = (at < len(moments)) & (next_moment < spans.end_ns)
     return covers
+
+
+def _given_up(trace: Trace, waits: Spans) -> Spans:
+    """Return those of some waits that ended without what they were for."""
+    without = np.isin(trace.wait_columns["outcome"][waits.index], WITHOUT)
+    return waits.where(without & (waits.length_ns > 0))
 
 
 def _joins(trace: Trace) -> Spans:

@@ -107,8 +107,14 @@ def _sentence(file: CaseFile, still: Standstill, *, named: bool) -> str:
     ended = "to the end of the recording" if still.is_open else "until one of them gave up"
     return (
         f"Deadlock{f' in {where}' if is_one_place else ''}: {told}, {often}"
-        f"{duration(still.lasted_s)} in all, {ended}; take them in one order everywhere."
+        f"{duration(still.lasted_s)} in all, {ended}; {_advice(still)}."
     )
+
+
+def _advice(still: Standstill) -> str:
+    if None in still.locks:
+        return "join threads with no lock held that they need"
+    return "take them in one order everywhere"
 
 
 def _who(threads: Sequence[Thread], named: bool, *, first: bool = True) -> str:
@@ -149,6 +155,10 @@ def remedies(file: CaseFile, still: Standstill) -> tuple[Remedy, ...]:
     high = most_gain(file, still)
     named = sorted({lock for lock in still.locks if lock is not None}, key=file.first_made)
     code = enumeration([f"`{name(party.code)}`" for party in still.culprits if party.code][:3])
+    if None in still.locks:
+        locks = enumeration([lock_name(lock) for lock in named])
+        text = f"Let go of {locks} before the thread that needs it is joined; look at {code}."
+        return (Remedy("join-later", text, None, 1.0, high),)
     if len(named) > 1:
         text = f"Take {' before '.join(lock_name(lock) for lock in named)} everywhere"
     else:

@@ -46,8 +46,8 @@ class Standstill:
     victims
         Where threads waited: for the first lock, then for others, the most first.
     culprits
-        Where the threads that were waited for had acquired the lock, in the same order, with the
-        stacks they then stood still with.
+        Where the threads that were waited for had acquired the lock (or, if they were to end, stood
+        still), in the same order, with the stacks they then stood still with.
     """
 
     deadlocks: tuple[Deadlock, ...]
@@ -87,16 +87,21 @@ def _standstill(
     group.sort(key=lambda one: (one.start_ns - one.end_ns, one.start_ns))
     start = np.array([one.start_ns for one in group])
     end = np.array([one.end_ns for one in group])
-    links = [(link, one.end_ns - one.start_ns) for one in group for link in one.links]
-    before = {link.holder: link for one in group for link in one.links}
-    waited_ns = sum(ns for _, ns in links)
-    stacks = {link.thread: _stack(trace, link) for link in before.values()}
-    made = min((link.lock for link, _ in links if link.lock in locks), default=0)
+    links = [
+        (link, following, one.end_ns - one.start_ns)
+        for one in group
+        for link, following in zip(one.links, (*one.links[1:], one.links[0]), strict=True)
+    ]
+    waited_ns = sum(ns for _, _, ns in links)
+    made = min((link.lock for link, _, _ in links if link.lock in locks), default=0)
     victims, culprits = _Places(), _Places()
-    for link, ns in links:
+    for link, following, ns in links:
         stack, rank = _stack(trace, link), int(locks.get(link.lock) != locks.get(made))
         victims.add(user_frame(stack), stack, ns, rank)
-        culprits.add(acquired_at(trace, link), stacks.get(link.holder, ()), ns, rank)
+        behind = _stack(trace, following)  # of the thread that this link waits for
+        # A thread that is to end has acquired nothing: it is where it stands that keeps it.
+        acquired = acquired_at(trace, link) if link.lock in locks else user_frame(behind)
+        culprits.add(acquired, behind, ns, rank)
     return Standstill(
         deadlocks=tuple(group),
         locks=tuple(locks.get(link.lock) for link in group[0].links),

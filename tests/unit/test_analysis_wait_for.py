@@ -126,6 +126,32 @@ def test_where_several_can_hold_at_once_another_permit_may_come_back() -> None:
     assert found(builder) == ()
 
 
+def test_a_join_that_gives_up_under_a_lock_that_the_thread_waits_for_was_a_deadlock() -> None:
+    builder = TraceBuilder(duration_ns=1000)
+    lock = builder.add_lock()
+    join = builder.add_lock("threading.Thread", name="worker")
+    main, ended = builder.add_thread("main"), builder.add_thread("worker", end_ns=20)
+    worker = builder.add_thread("worker", start_ns=30)  # another one of that name has ended
+    builder.add_hold(lock, main, 40, 510, waiters=1)
+    builder.add_wait(join, main, 50, 500, kind=WaitKind.COORDINATION, outcome=Outcome.TIMED_OUT)
+    builder.add_wait(lock, worker, 100, 510, holder=main)
+    (deadlock,) = found(builder)
+    assert {link.thread for link in deadlock.links} == {main, worker}
+    assert ended not in {link.holder for link in deadlock.links}
+    assert (deadlock.start_ns, deadlock.end_ns) == (100, 500)
+
+
+def test_a_join_that_gives_up_while_the_thread_works_is_no_deadlock() -> None:
+    builder = TraceBuilder(duration_ns=1000)
+    lock = builder.add_lock()
+    join = builder.add_lock("threading.Thread", name="worker")
+    main, worker = builder.add_thread("main"), builder.add_thread("worker")
+    builder.add_hold(lock, main, 0, 500, waiters=1)
+    builder.add_wait(join, main, 50, 300, kind=WaitKind.COORDINATION, outcome=Outcome.TIMED_OUT)
+    builder.add_wait(lock, worker, 400, 500, holder=main)
+    assert found(builder) == ()
+
+
 def test_joining_a_thread_that_waits_for_my_lock_is_a_deadlock() -> None:
     builder = TraceBuilder(duration_ns=1000)
     lock = builder.add_lock()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from contention_lab.capture import Session, record
     from contention_lab.diagnosis import diagnose
-    from contention_lab.locks import Mutex, SpinLock
+    from contention_lab.locks import Mutex, SpinLock, TicketLock
     from contention_lab.trace import Trace, TraceError, load
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "Mutex",
     "Session",
     "SpinLock",
+    "TicketLock",
     "Trace",
     "TraceError",
     "diagnose",
@@ -32,6 +33,7 @@ _HOME = {
     "Mutex": "contention_lab.locks",
     "Session": "contention_lab.capture",
     "SpinLock": "contention_lab.locks",
+    "TicketLock": "contention_lab.locks",
     "Trace": "contention_lab.trace",
     "TraceError": "contention_lab.trace",
     "diagnose": "contention_lab.diagnosis",

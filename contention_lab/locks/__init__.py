@@ -8,10 +8,12 @@ from typing import Final
 from contention_lab.locks.mutex import Mutex
 from contention_lab.locks.protocol import Lock
 from contention_lab.locks.spinlock import SpinLock
+from contention_lab.locks.ticket_lock import TicketLock
 
-KINDS: Final[dict[str, type[Mutex] | type[SpinLock]]] = {
+KINDS: Final[dict[str, type[Mutex] | type[SpinLock] | type[TicketLock]]] = {
     "mutex": Mutex,
     "spinlock": SpinLock,
+    "ticket": TicketLock,
 }
 
-__all__ = ["KINDS", "Lock", "Mutex", "SpinLock"]
+__all__ = ["KINDS", "Lock", "Mutex", "SpinLock", "TicketLock"]

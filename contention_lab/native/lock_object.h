@@ -1,7 +1,7 @@
-/* The lock object all kinds share, and their two primitive operations.
+/* The lock object all kinds share, and the two primitive operations of those that are one word.
  *
- * `state` follows Drepper's futex mutex: 0 free, 1 held, 2 held and somebody may be parked. A kind
- * differs only in how it waits (wait_mutex.h, wait_spin.h).
+ * `state` follows Drepper's futex mutex: 0 free, 1 held, 2 held and somebody may be parked. Kinds that are
+ * more than a word have theirs behind this object; lock_kind.h tells them apart.
  *
  * Fields marked "the holder's" are written only between an acquire and its release, so the lock itself
  * orders them; they are atomics because a release by the wrong thread, or the victims' glance at
@@ -13,7 +13,7 @@
 #include "counters.h"
 
 enum { CL_FREE = 0, CL_HELD = 1, CL_HELD_PARKED = 2 };
-enum { CL_KIND_MUTEX, CL_KIND_SPIN };
+enum { CL_KIND_MUTEX, CL_KIND_SPIN, CL_KIND_TICKET }; /* the first two are `state` alone */
 enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK };
 
 /* Types that stand in for those of `threading` go by their names; others by their own (NULL). */
@@ -33,7 +33,7 @@ typedef struct cl_lock {
     _Atomic uint32_t watchers;        /* threads that wait for something else, giving it up: see watch.h */
     _Atomic uint32_t watched_left;    /* holds that may still be recorded for them */
     _Atomic uint64_t watched_since;   /* when that number was last set */
-    uint32_t yield_after, park_after; /* SpinLock: rounds, UINT32_MAX never */
+    uint32_t yield_after, park_after; /* of spinners: rounds, UINT32_MAX never */
     uint8_t kind, backoff;
     uint8_t label;                    /* what to call the type, see cl_label_text */
     _Atomic uint8_t handed_off;       /* some thread has released it that did not hold it */
@@ -52,7 +52,7 @@ typedef struct cl_lock {
 } cl_lock;
 
 static inline int
-cl_lock_try(cl_lock *lock)
+cl_word_try(cl_lock *lock)
 {
     uint32_t expected = CL_FREE;
     /* acquire: what the last holder wrote before its release is visible to us */
@@ -62,7 +62,7 @@ cl_lock_try(cl_lock *lock)
 
 /* Frees the lock; returns the old state. release: our writes are visible to the next holder. */
 static inline uint32_t
-cl_lock_unlock(cl_lock *lock)
+cl_word_unlock(cl_lock *lock)
 {
     uint32_t old = atomic_exchange_explicit(&lock->state, CL_FREE, memory_order_release);
     if (__builtin_expect(old == CL_HELD_PARKED, 0)) {

@@ -10,19 +10,10 @@
 #include "absence.h"
 #include "failed_tries.h"
 #include "held.h"
-#include "wait_spin.h"
+#include "lock_kind.h"
 #include "watch.h"
 
 #define CL_LONG_HOLD_NS 100000u /* from here on, two system calls (0.8 us) at both ends are worth it */
-
-static int
-cl_lock_wait(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts)
-{
-    if (lock->kind == CL_KIND_SPIN) {
-        return cl_wait_spin(lock, deadline, timed, cl_is_main_thread(), parts);
-    }
-    return cl_wait_parked(lock, deadline, timed, parts);
-}
 
 /* How much an attempt may take: nothing, a wait that signal handlers can end, or a wait that they cannot. */
 enum { CL_TRY, CL_INTERRUPTIBLE, CL_UNINTERRUPTED };
@@ -314,7 +305,7 @@ cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blo
 static int
 cl_lock_release(cl_lock *lock)
 {
-    if (atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE) {
+    if (!cl_lock_is_held(lock)) {
         return -1;
     }
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* The Python types Mutex and SpinLock: the interface of threading.Lock, argument by argument. */
+/* What the Python types of locks are made of: the interface of threading.Lock, argument by argument. */
 #ifndef CL_LOCK_TYPE_H
 #define CL_LOCK_TYPE_H
 
@@ -127,7 +127,7 @@ cl_spin_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)lock;
 }
 
-/* Mutex() and Mutex(name) without building a tuple and a dict; the rest by tp_new. */
+/* Mutex() and Mutex(name) without building a tuple and a dict; the rest by tp_new. For any kind. */
 static inline PyObject *
 cl_lock_vectorcall(int kind, PyTypeObject *type, PyObject *const *args, size_t nargsf,
                    PyObject *kwnames)
@@ -160,7 +160,7 @@ cl_lock_vectorcall(int kind, PyTypeObject *type, PyObject *const *args, size_t n
             goto done;
         }
     }
-    result = (kind == CL_KIND_SPIN ? cl_spin_new : cl_mutex_new)(type, tuple, kwargs);
+    result = type->tp_new(type, tuple, kwargs);
 done:
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);
@@ -205,7 +205,7 @@ cl_lock_repr(PyObject *object)
 {
     cl_lock *lock = (cl_lock *)object;
     const char *state =
-        atomic_load_explicit(&lock->state, memory_order_relaxed) == CL_FREE ? "unlocked" : "locked";
+        cl_lock_is_held(lock) ? "locked" : "unlocked";
     const char *type = Py_TYPE(object)->tp_name;
     return lock->name == NULL || lock->label != CL_LABEL_TYPE
                ? PyUnicode_FromFormat("<%s %s object at %p>", state, type, object)
@@ -257,8 +257,7 @@ static PyObject *
 cl_lock_locked(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    cl_lock *lock = (cl_lock *)object;
-    return PyBool_FromLong(atomic_load_explicit(&lock->state, memory_order_relaxed) != CL_FREE);
+    return PyBool_FromLong(cl_lock_is_held((cl_lock *)object));
 }
 
 /* In a forked child: free, without waiters, whoever held it. */
@@ -270,7 +269,7 @@ cl_lock_at_fork_reinit(PyObject *object, PyObject *unused)
     atomic_store_explicit(&lock->waiters, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
-    atomic_store_explicit(&lock->state, CL_FREE, memory_order_release);
+    cl_lock_reset(lock);
     Py_RETURN_NONE;
 }
 

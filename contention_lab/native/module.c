@@ -5,9 +5,10 @@
  */
 #include "pycompat.h"
 
-#include "lock_slots.h"
+#include "lock_family.h"
 #include "recorder.h"
 #include "ring_probe.h"
+#include "lock_probe.h"
 #include "task_wait.h"
 #include "thread_permits.h"
 #include "simple_queue.h"
@@ -258,6 +259,9 @@ static PyMethodDef core_methods[] = {
     {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
     {"stack", core_stack, METH_NOARGS,
      "stack()\n--\n\nThe calling thread's (code, line) pairs, innermost first, as recorded."},
+    {"lock_hammer", cl_lock_hammer, METH_VARARGS,
+     "lock_hammer(lock, threads, rounds, timeout_ns)\n--\n\n"
+     "How often native threads had the lock and gave up, for tests. Of an exclusive lock of ours."},
     {"ring_new", cl_ring_new, METH_O, "ring_new(capacity)\n--\n\nA ring, for tests."},
     {"ring_push", cl_ring_push, METH_VARARGS,
      "ring_push(ring, kind, payload)\n--\n\nFalse if the ring is full."},
@@ -282,6 +286,7 @@ core_exec(PyObject *module)
     }
     if (cl_drop_in_look() < 0 || cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
         || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
+        || cl_lock_family_add(module) < 0
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
@@ -301,8 +306,10 @@ core_exec(PyObject *module)
     if (cl_permits_type == NULL || cl_task_type == NULL || cl_task_wait_type == NULL) {
         return -1;
     }
-    static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source", "SpinLock",
+                                       "TicketLock"};
+    _Static_assert(sizeof ours / sizeof *ours <= CL_LOCK_TYPES, "lock types");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         PyObject *type = PyObject_GetAttrString(module, ours[i]);
         cl_lock_types[i] = (PyTypeObject *)type; /* kept: the module lives as long as the process */
     }

@@ -43,8 +43,9 @@
 #  endif
 #  ifndef Py_GIL_DISABLED
 #    include <internal/pycore_interp.h>
-#    if PY_VERSION_HEX < 0x030C0000
-#      include <internal/pycore_runtime.h>
+#    include <internal/pycore_runtime.h>
+#    if PY_VERSION_HEX >= 0x030D0000
+#      include <internal/pycore_ceval.h>
 #    endif
 #  endif
 #  undef Py_BUILD_CORE
@@ -324,6 +325,23 @@ cl_gil_range(uintptr_t *start, uintptr_t *end)
         *start = (uintptr_t)gil;
         *end = *start + sizeof *gil;
     }
+#endif
+}
+
+/* Whether a signal may be waiting for the main thread to run its handler; yes where that cannot be told.
+ * Needs no thread state. */
+static inline int
+cl_signal_may_be_pending(void)
+{
+#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
+    return 1;
+#elif PY_VERSION_HEX >= 0x030D0000
+    const PyThreadState *tstate = _PyRuntime.main_tstate;
+    return tstate == NULL
+           || (__atomic_load_n((const uintptr_t *)&tstate->eval_breaker, __ATOMIC_RELAXED)
+               & _PY_SIGNALS_PENDING_BIT) != 0;
+#else
+    return __atomic_load_n(&_PyRuntime.ceval.signals_pending._value, __ATOMIC_RELAXED) != 0;
 #endif
 }
 

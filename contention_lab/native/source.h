@@ -7,13 +7,15 @@
 #include "coordination.h"
 #include "rlock.h"
 
-static PyTypeObject *cl_lock_types[4]; /* borrowed from the module; by which our objects are recognised */
+#define CL_LOCK_TYPES 12
+
+static PyTypeObject *cl_lock_types[CL_LOCK_TYPES]; /* kept; by these our objects are recognised */
 
 /* The object as a lock or Source of ours, or NULL (no exception). */
 static cl_lock *
 cl_as_ours(PyObject *object)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < CL_LOCK_TYPES; i++) {
         if (cl_lock_types[i] != NULL && PyObject_TypeCheck(object, cl_lock_types[i])) {
             return (cl_lock *)object;
         }

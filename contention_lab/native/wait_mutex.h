@@ -22,7 +22,7 @@ static int
 cl_wait_parked(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts)
 {
     for (;;) {
-        /* acquire, as in cl_lock_try() */
+        /* acquire, as in cl_word_try() */
         if (atomic_exchange_explicit(&lock->state, CL_HELD_PARKED, memory_order_acquire) == CL_FREE) {
             parts->acquired_at = timed ? cl_now_after() : 0;
             return CL_WAIT_ACQUIRED;

@@ -15,7 +15,13 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-KINDS = ["Mutex()", "SpinLock()", "SpinLock(yield_after=10)", "SpinLock(park_after=1000)"]
+KINDS = [
+    "Mutex()",
+    "SpinLock()",
+    "SpinLock(yield_after=10)",
+    "SpinLock(park_after=1000)",
+    "TicketLock()",
+]
 
 
 def start(code: str, *, recorded: str = "") -> subprocess.Popen[str]:

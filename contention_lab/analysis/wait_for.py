@@ -15,13 +15,13 @@ have let it go.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import coordination_waits, hold_spans, lock_waits
+from contention_lab.analysis.intervals import hold_spans, lock_waits
+from contention_lab.analysis.joined import Joined, joins
 from contention_lab.analysis.lock_order import signals
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.trace import HoldFlag, Outcome
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from contention_lab.analysis.intervals import Spans
-    from contention_lab.trace import Thread, Trace
+    from contention_lab.trace import Trace
 
     Integers = npt.NDArray[np.int64]
 
@@ -124,9 +124,9 @@ class _WaitFor:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        contention, joins = lock_waits(trace), _joins(trace)
-        self._of_thread = {*joins.lock.tolist()}
-        given_up = [_given_up(trace, waits) for waits in (contention, joins)]
+        contention, of_threads = lock_waits(trace), joins(trace)
+        self._of_thread = {*of_threads.lock.tolist()}
+        given_up = [_given_up(trace, waits) for waits in (contention, of_threads)]
         length, index, ends = (
             np.concatenate([getattr(part, name) for part in given_up])
             for name in ("length_ns", "index", "end_ns")
@@ -134,7 +134,7 @@ class _WaitFor:
         longest = np.argsort(-length, kind="stable")[:MOMENTS]
         self.given_up: list[int] = index[longest].tolist()
         moments = np.unique(ends[longest]) - 1
-        parts = [waits.where(_covers(waits, moments)) for waits in (contention, joins)]
+        parts = [waits.where(_covers(waits, moments)) for waits in (contention, of_threads)]
         index = np.concatenate([part.index for part in parts])
         start = np.concatenate([part.start_ns for part in parts])
         end = np.concatenate([part.end_ns for part in parts])
@@ -148,9 +148,7 @@ class _WaitFor:
         self._holds = _ByOwner(
             holds.lock, holds.start_ns, holds.end_ns, holds.index.astype(np.int64)
         )
-        self._by_name: dict[str, list[Thread]] = defaultdict(list)
-        for known in trace.threads.values():
-            self._by_name[known.name].append(known)
+        self._joined = Joined(trace)
 
     def ring(self, wait: int) -> tuple[Link, ...]:
         """Return the ring that a wait was part of when it ended, if there was one."""
@@ -176,12 +174,8 @@ class _WaitFor:
         record = self._trace.wait_columns[wait]
         thread, lock = int(record["thread"]), int(record["lock"])
         if lock in self._of_thread:
-            alive = [
-                one.id
-                for one in self._by_name[self._trace.lock(lock).name]
-                if one.start_ns <= time_ns and not 0 < one.end_ns <= time_ns
-            ]
-            return Link(wait, thread, lock, alive[0], -1) if len(alive) == 1 else None
+            awaited = self._joined.at(lock, time_ns)
+            return Link(wait, thread, lock, awaited, -1) if awaited is not None else None
         if lock in self._shared:
             return None
         hold = self._holds.at(lock, time_ns)
@@ -238,13 +232,6 @@ def _given_up(trace: Trace, waits: Spans) -> Spans:
     """Return those of some waits that ended without what they were for."""
     without = np.isin(trace.wait_columns["outcome"][waits.index], WITHOUT)
     return waits.where(without & (waits.length_ns > 0))
-
-
-def _joins(trace: Trace) -> Spans:
-    """Return the waits for threads to end."""
-    waits = coordination_waits(trace)
-    threads = [lock.id for lock in trace.locks.values() if lock.type.startswith("threading.Thread")]
-    return waits.where(np.isin(waits.lock, threads))
 
 
 def _shared(trace: Trace, holds: Spans) -> set[int]:

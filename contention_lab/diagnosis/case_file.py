@@ -20,14 +20,17 @@ from contention_lab.analysis.critical_path import CriticalPath, critical_path, u
 from contention_lab.analysis.gil_use import GilUse, gil_use
 from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
+from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.lock_order import Inversion, inversions
+from contention_lab.analysis.native_locks import NativeLockRow, native_locks
 from contention_lab.analysis.pools import Pool, pools
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.awaited import Awaited
 from contention_lab.diagnosis.chain_root import Root, root_of
+from contention_lab.diagnosis.errand import Errand, errand
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
-from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED
+from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED, MOSTLY
 from contention_lab.trace import Level
 
 if TYPE_CHECKING:
@@ -108,6 +111,11 @@ class CaseFile:
         return critical_path(self.trace)
 
     @cached_property
+    def native_locks(self) -> tuple[NativeLockRow, ...]:
+        """The locks of native code that threads waited for, the most waited for first."""
+        return native_locks(self.trace)
+
+    @cached_property
     def gil(self) -> GilUse | None:
         """Who has the GIL and who wants it; None without one."""
         return gil_use(self.trace)
@@ -119,6 +127,10 @@ class CaseFile:
     def waits(self, number: int) -> Spans:
         """Return the waits for the locks of a case, by its place in `cases`."""
         return self._parties.waits(number)
+
+    def charged(self, number: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Return holds that stand for all of a case's lock, and what each cost others, in ns."""
+        return self._charged[number]
 
     def _held(self, number: int) -> HeldTime:
         return self._holding.of(*self._charged[number])
@@ -163,6 +175,7 @@ class CaseFile:
         charged_ns, gil_ns = self._parties.charged_ns(number)
         recorded_ns, waited_ns = int(waits.length_ns.sum()), union_ns(waits.start_ns, waits.end_ns)
         users = self._users(np.array([row.lock.id for row in rows]), waits)
+        held = self._held(number)
         return LockCase(
             program=self.program,
             lock=accused(rows[0], len(rows)),
@@ -176,10 +189,19 @@ class CaseFile:
             victims=self._parties.victims(number),
             culprits=self._parties.culprits(number),
             holds=self._parties.hold_times(number),
-            held=self._held(number),
+            held=held,
             in_libraries_share=self._parties.in_libraries_share(number),
             root=self._root(rows),
+            errand=self._errand(number, held, recorded_ns / 1e9),
         )
+
+    def _errand(self, number: int, held: HeldTime, waited_s: float) -> Errand | None:
+        share = held.parts["others"] / held.total_s if held.total_s else 0.0
+        if share < MOSTLY:
+            return None
+        charged = self._charged[number][0]
+        holds = hold_spans(self.trace).where(np.sort(charged))
+        return errand(self.trace, self.activity, holds, share, waited_s)
 
     def _root(self, rows: Sequence[LockRow]) -> Root | None:
         steps = chain(self.trace, [row.lock.id for row in rows], self._parties.spans)

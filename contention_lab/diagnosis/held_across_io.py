@@ -66,7 +66,7 @@ def of_lock(case: LockCase) -> Finding | None:
         summary=summary(case),
         lock=case.lock,
         victims=case.victims,
-        culprits=case.culprits,
+        culprits=case.blamed,
         evidence={**case.evidence(), **calls_s(case.held)},
         remedies=remedies(case, severity),
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contention_lab.analysis import LockRow
     from contention_lab.analysis.holding import HeldTime
     from contention_lab.diagnosis.chain_root import Root
+    from contention_lab.diagnosis.errand import Errand
     from contention_lab.diagnosis.finding import Party
     from contention_lab.trace import Frame, Lock
 
@@ -122,7 +123,9 @@ class LockCase:
     in_libraries_share
         Share of the blame of holds that ended in a library's code: it took the lock for its caller.
     root
-        What its holders themselves waited for, if that is most of it.
+        The locks that its holders themselves waited for, if that is most of it.
+    errand
+        What else they waited for, if that is most of it.
     """
 
     program: Program
@@ -140,6 +143,7 @@ class LockCase:
     held: HeldTime
     in_libraries_share: float
     root: Root | None = None
+    errand: Errand | None = None
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""
@@ -158,6 +162,20 @@ class LockCase:
         count = sum(hold.count for hold in self.holds.values())
         usual_s = self.recorded_hold_s / count if count else 0.0
         return self.total("wait_s") / tried > usual_s / 2
+
+    @property
+    def blamed(self) -> tuple[Party, ...]:
+        """Culprits, after what they themselves wait for where that is no lock.
+
+        Both cause the same waiting, so that their shares together may exceed all of it.
+        """
+        return self.culprits if self.errand is None else (*self.errand.parties, *self.culprits)
+
+    @property
+    def passed_on(self) -> str:
+        """What the holders themselves wait for, as the end of a sentence; empty if they do not."""
+        known = self.root or self.errand
+        return known.clause() if known else ""
 
     @property
     def blamed_s(self) -> float:
@@ -239,6 +257,7 @@ class LockCase:
             ),
             "average_waiters": self.waiters,
             **({"passed_on_share": self.root.share} if self.root else {}),
+            **({"holder_waits_share": self.errand.share} if self.errand else {}),
             "longest_wait_s": max((row.wait_max_s for row in self.rows), default=0.0),
             "longest_hold_s": max((row.hold_max_s for row in self.rows), default=0.0),
         }

@@ -62,7 +62,7 @@ def of_lock(case: LockCase) -> Finding | None:
         summary=summary(case),
         lock=case.lock,
         victims=case.victims,
-        culprits=case.culprits,
+        culprits=case.blamed,
         evidence={**case.evidence(), **calls_s(case.held)},
         remedies=remedies(case, severity),
     )
@@ -80,12 +80,11 @@ def summary(case: LockCase) -> str:
     culprit = case.culprits[0]
     held = case.holds.get(culprit.code)
     each = f", {duration(held.costly_s)} at a time" if held else ""
-    root = case.root.clause() if case.root else ""
     return (
         f"{_when(case)}{waiting_threads(case)} in {names(case.victims, most=2)} "
         f"while {place(culprit.code)} holds {lock}{each}: "
         f"{share} of their time is spent waiting for it, "
-        f"{percent(culprit.share)} of that for this code{root}."
+        f"{percent(culprit.share)} of that for this code{case.passed_on}."
     )
 
 

@@ -103,7 +103,7 @@ def of_lock(case: LockCase) -> Finding | None:
         summary=summary(case, path),
         lock=case.lock,
         victims=case.victims,
-        culprits=case.culprits,
+        culprits=case.blamed,
         evidence={
             **case.evidence(),
             "culprit_acquire_share": path.acquire_share,
@@ -164,7 +164,7 @@ def summary(case: LockCase, path: SlowPath) -> str:
         f"{lock_and_origin(case.lock)} although they hold it only briefly: {place(culprit.code)} "
         f"takes it in {percent(path.acquire_share)} of the acquires, but holds it "
         f"{duration(path.hold_s)} at a time{executing}, and causes {percent(path.blamed_share)} "
-        f"of the waiting{case.root.clause() if case.root else ''}."
+        f"of the waiting{case.passed_on}."
     )
 
 

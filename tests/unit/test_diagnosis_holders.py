@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from coordination_scene import Scene
 
 from contention_lab.diagnosis import Diagnosis, diagnose
-from contention_lab.trace import Call, State, Trace, TraceBuilder, parse
+from contention_lab.trace import Call, State, Trace, TraceBuilder, WaitKind, parse
 
 MS = 1_000_000
 
@@ -269,3 +270,41 @@ def test_without_a_gil_no_lock_is_masked() -> None:
 
     assert diagnosis.verdict == "slow-holder-elsewhere"
     assert diagnosis.totals["gil_share"] is None
+
+
+def joining(*, end_ms: int = 0) -> Scene:
+    """A thread that holds a lock, four threads wait for, while it waits for another one to end."""
+    scene = Scene()
+    lock = scene.lock("threading.Lock", 5)
+    end = scene.builder.add_lock("threading.Thread", name="builder")
+    holder = scene.thread("holder")
+    others = [scene.thread(f"reader {k}") for k in range(4)]
+    get, reload = scene.stack(("get", 12)), scene.stack(("join", 21), ("reload", 20))
+    rebuild = scene.stack(("digest", 31), ("rebuild", 30))
+    for turn in range(5):
+        start = 20.0 + 180.0 * turn
+        builder = scene.thread("builder", start, start + 150.0)
+        scene.hold(lock, holder, start, start + 152.0, site=scene.frame("reload", 20), waiters=4)
+        scene.wait(end, holder, start + 1.0, start + 150.0 - end_ms, reload)
+        scene.seen(builder, rebuild, start, start + 150.0)
+        for other in others:
+            kind = WaitKind.CONTENTION
+            scene.wait(lock, other, start, start + 152.0, get, by=holder, waking=reload, kind=kind)
+    return scene
+
+
+def test_a_thread_joined_under_a_lock_is_to_blame_before_whoever_joins_it() -> None:
+    found = joining().diagnosis().findings[0]
+    assert found.kind in {"serialised-by-lock", "slow-holder-elsewhere"}
+    first, second = found.culprits[:2]
+    assert first.site is not None
+    assert first.site.function == "digest"
+    assert second.code is not None
+    assert second.code.function == "reload"
+    assert "waits for `digest`" in found.summary
+
+
+def test_a_join_that_is_a_small_part_of_a_hold_blames_nobody_else() -> None:
+    found = joining(end_ms=120).diagnosis().findings[0]
+    assert found.culprits[0].code is not None
+    assert found.culprits[0].code.function == "reload"

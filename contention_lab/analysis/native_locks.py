@@ -1,75 +1,103 @@
-"""Locks of the C library that threads waited for: Python's own, those of extensions, of libraries.
+"""Locks of native code that threads waited for: those of libraries, extensions, the interpreter.
 
 It takes the events of the layer below Python (`Trace.native_waits`). They are apart from the locks
-of Python code: no other table counts them, and many are no fault at all, since a thread that is
-joined or that sleeps until it is needed waits on such a lock, too.
+of Python code: no other table counts them. What belongs to a wait that is recorded by itself (a
+thread that is joined, a lock of Python's) is left out here.
+
+Every wait is divided over the threads that let go of the lock meanwhile: from one release to the
+next it was with the thread that then released it. Without any, it was with the holder that the wait
+names. What comes after the last release is nobody's: a woken thread needs its time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.native_blame import blamed_releases, settled_stacks
+from contention_lab.analysis.native_identity import NativeIdentity, native_identity
+from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.sites import user_frame
+from contention_lab.trace import Frame, Outcome
 from contention_lab.trace.layer_schema import NativeWaitFlag
-from contention_lab.trace.native import NativeKind
 
 if TYPE_CHECKING:
-    from contention_lab.trace import Frame, Trace
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import numpy.typing as npt
+
+    from contention_lab.trace import Records, Trace
     from contention_lab.trace.native import NativeFrame, NativeLock
-    from contention_lab.trace.records import Records
 
-PYTHONS_OWN: Final = (
-    ("PyThread_acquire_lock", "a lock that Python code holds and the recording did not replace"),
-    ("_PyCriticalSection", "an object's own lock: one list, dict or object used by many threads"),
-    ("_PyMutex_LockSlow", "a lock inside the interpreter"),
-    ("PyMutex_Lock", "a lock inside the interpreter"),
-    ("_PyParkingLot_Park", "a lock inside the interpreter, or a thread that is joined"),
-    ("_PySemaphore_Wait", "a lock inside the interpreter, or a thread that is joined"),
-    ("PyEvent_Wait", "an event inside the interpreter: a thread that is joined, or starts"),
-    ("_PyImport_AcquireLock", "the import lock"),
-)
-"""Functions of the interpreter that wait, the more telling first, in words of Python's users."""
-
-FOR_OTHERS: Final = frozenset({NativeKind.COND, NativeKind.BARRIER})
-"""Kinds that threads wait at for others to do something: no contention."""
+    Integers = npt.NDArray[np.int64]
+    Key = tuple[NativeIdentity, Frame | None]
 
 
 @dataclass(frozen=True, slots=True)
-class NativeLockRow:
-    """One native lock.
+class NativeParty:
+    """A place on one side of a native lock.
 
     Attributes
     ----------
-    lock
-        The lock.
-    text
-        What it is in words of Python's users, where it is the interpreter's; else its label.
-    waits, wait_s, longest_s
-        How often, how long together and how long at most threads waited for it, in seconds.
-    for_others
-        It is waited at for other threads to do something.
-    victims
-        Places in the program's Python code that waited, with the seconds of each; None for threads
-        that ran none.
-    holders
-        Functions that let go of it while others waited, with how often that was seen.
+    site
+        The innermost frame of the program's Python code; None for threads that ran none.
+    stack
+        Innermost first: native frames (line 0), then Python's.
+    seconds
+        How long it waited, or made others wait.
     """
 
-    lock: NativeLock
-    text: str
+    site: Frame | None
+    stack: tuple[Frame, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeLockRow:
+    """Native locks of one kind at one function of one library; of the interpreter, at one place.
+
+    Attributes
+    ----------
+    identity
+        What it is.
+    locks
+        How many there are; 1 for those of the interpreter, which have no address of their own.
+    site
+        Where the program first waited for it; None for threads that run no Python.
+    waits, wait_s, longest_s
+        How often, how long together and how long at most threads waited, in seconds.
+    with_gil_s
+        Of it: the thread had the GIL meanwhile, so that all others waited for that.
+    blamed_s
+        Of `wait_s`: it is known which thread had it.
+    victims, holders
+        Places that waited, and that made others wait; the most first.
+    users
+        Native ids of the threads that waited for it or had it.
+    events
+        The waits, `schema.NATIVE_WAIT`.
+    """
+
+    identity: NativeIdentity
+    locks: int
+    site: Frame | None
     waits: int
     wait_s: float
     longest_s: float
-    for_others: bool
-    victims: tuple[tuple[Frame | None, float], ...]
-    holders: tuple[tuple[NativeFrame, int], ...]
+    with_gil_s: float
+    blamed_s: float
+    victims: tuple[NativeParty, ...]
+    holders: tuple[NativeParty, ...]
+    users: frozenset[int]
+    events: Records
 
 
 def native_locks(trace: Trace) -> tuple[NativeLockRow, ...]:
-    """Sum up the waits for each native lock.
+    """Sum up the waits for native locks.
 
     Parameters
     ----------
@@ -81,55 +109,146 @@ def native_locks(trace: Trace) -> tuple[NativeLockRow, ...]:
     tuple of NativeLockRow
         Those of the longest waits first; empty without the layer below Python.
     """
-    by_lock: dict[int, list[Records]] = {}
-    for event in trace.native_waits:
-        by_lock.setdefault(int(event["lock"]), []).append(event)
-    rows = [
-        _row(trace, trace.native.locks[lock], events)
-        for lock, events in by_lock.items()
-        if lock in trace.native.locks
-    ]
-    return tuple(sorted(rows, key=lambda row: (-row.wait_s, row.lock.id)))
-
-
-def _row(trace: Trace, lock: NativeLock, events: list[Records]) -> NativeLockRow:
-    victims: Counter[Frame | None] = Counter()
-    holders: Counter[NativeFrame] = Counter()
-    lengths = []
-    stacks: set[int] = set()
-    for event in events:
-        stack = trace.native_stack(int(event["native_stack"]))
-        if int(event["flags"]) & NativeWaitFlag.RELEASE:
-            holders.update(stack[:1])
+    events = trace.native_waits
+    if not len(events):
+        return ()
+    is_release = events["flags"] & int(NativeWaitFlag.RELEASE) != 0
+    waits = events[~is_release]
+    waits = waits[~_told_elsewhere(trace, waits)]
+    releases = events[is_release]
+    groups: dict[Key, list[tuple[NativeLock, Records, Records]]] = defaultdict(list)
+    released = dict(_by_lock(releases))
+    for lock, some in _by_lock(waits):
+        known = trace.native.locks.get(lock)
+        if known is None:
             continue
-        length_ns = max(0, int(event["end_ns"]) - int(event["start_ns"]))
-        lengths.append(length_ns)
-        victims[user_frame(trace.stack(int(event["stack"])))] += length_ns
-        stacks.add(int(event["native_stack"]))
-    return NativeLockRow(
-        lock=lock,
-        text=_text(trace, lock, stacks),
-        waits=len(lengths),
-        wait_s=sum(lengths) / 1e9,
-        longest_s=max(lengths, default=0) / 1e9,
-        for_others=lock.kind in FOR_OTHERS,
-        victims=tuple((site, ns / 1e9) for site, ns in victims.most_common()),
-        holders=tuple(holders.most_common()),
+        for key, chosen in _identified(trace, known, some):
+            groups[key].append((known, chosen, released.get(lock, releases[:0])))
+    rows = [_row(trace, key, parts) for key, parts in groups.items()]
+    return tuple(sorted(rows, key=lambda row: (-row.wait_s, row.identity.text, str(row.site))))
+
+
+def native_frames(frames: Iterable[NativeFrame]) -> tuple[Frame, ...]:
+    """Return places in native code as frames: `~` before a name that is only the nearest."""
+    return tuple(
+        Frame(
+            f"{'~' * frame.is_nearest}{frame.symbol}" if frame.symbol else f"+{frame.offset:#x}",
+            frame.image,
+            0,
+            0,
+        )
+        for frame in frames
     )
 
 
-def _text(trace: Trace, lock: NativeLock, stacks: set[int]) -> str:
-    """Name the interpreter's locks after what takes them: any function on the way there tells."""
-    file = PurePosixPath(lock.image).name
-    if not file.startswith(("libpython", "python")):
-        return lock.label
-    functions = {lock.symbol} | {
-        frame.symbol
-        for stack in stacks
-        for frame in trace.native_stack(stack)
-        if not frame.is_nearest
-    }
-    for function, text in PYTHONS_OWN:
-        if any(known.startswith(function) for known in functions):
-            return text
-    return lock.label
+def _told_elsewhere(trace: Trace, waits: Records) -> npt.NDArray[np.bool_]:
+    """Tell which waits are within a wait of the same thread that is recorded by itself."""
+    columns = trace.wait_columns
+    tried = columns["outcome"] == Outcome.FAILED_TRY
+    if not len(columns) or tried.all():
+        return np.zeros(len(waits), dtype=np.bool_)
+    thread = columns["thread"][~tried].astype(np.int64)
+    start, end = (
+        np.minimum(columns[name][~tried], LAST_TIME_NS).astype(np.int64)
+        for name in ("start_ns", "end_ns")
+    )
+    middle = (_times(waits, "start_ns") + _times(waits, "end_ns")) // 2
+    start_key, end_key, key = on_one_line(
+        (thread, start), (thread, end), (waits["thread"].astype(np.int64), middle)
+    )
+    begun = np.searchsorted(np.sort(start_key), key, side="right")
+    ended = np.searchsorted(np.sort(end_key), key, side="left")
+    told: npt.NDArray[np.bool_] = (begun > ended) & (waits["thread"] != 0)
+    return told
+
+
+def _identified(trace: Trace, lock: NativeLock, waits: Records) -> Iterator[tuple[Key, Records]]:
+    """Divide the waits for one address by what was waited for."""
+    settled = settled_stacks(trace, waits)
+    sorts: dict[Key, list[int]] = defaultdict(list)
+    pairs, which = np.unique(
+        np.stack([settled, waits["stack"].astype(np.int64)]), axis=1, return_inverse=True
+    )
+    for at, (native, stack) in enumerate(pairs.T.tolist()):
+        identity = native_identity(lock, trace.native_stack(native))
+        site = user_frame(trace.stack(stack)) if identity.by_place else None
+        sorts[identity, site].append(at)
+    for key, members in sorts.items():
+        yield key, waits[np.isin(which.reshape(-1), members)]
+
+
+def _row(trace: Trace, key: Key, parts: list[tuple[NativeLock, Records, Records]]) -> NativeLockRow:
+    identity, _ = key
+    waits = np.concatenate([part for _, part, _ in parts])
+    length = _length(waits)
+    held: dict[tuple[int, int], int] = defaultdict(int)
+    users = set(waits["native_id"].tolist())
+    blamed_ns = 0
+    for _, some, releases in parts:
+        for (stack, native_stack, thread), ns in blamed_releases(some, releases).items():
+            held[stack, native_stack] += ns
+            blamed_ns += ns
+            users.add(thread)
+    waited: dict[tuple[int, int], int] = defaultdict(int)
+    for stack, native_stack, ns in zip(
+        waits["stack"].tolist(), waits["native_stack"].tolist(), length.tolist(), strict=True
+    ):
+        waited[stack, native_stack] += ns
+    victims = _parties(trace, waited)
+    if identity.brief and not held and len(users) > 1:
+        held, blamed_ns = waited, int(length.sum())
+    first = waits[np.argmin(waits["start_ns"])]
+    has_gil = waits["flags"] & int(NativeWaitFlag.STACK_LATER) != 0
+    return NativeLockRow(
+        identity=identity,
+        locks=1 if identity.by_place else len({lock.id for lock, _, _ in parts}),
+        site=user_frame(trace.stack(int(first["stack"]))),
+        waits=len(waits),
+        wait_s=float(length.sum()) / 1e9,
+        longest_s=float(length.max(initial=0)) / 1e9,
+        with_gil_s=float(length[has_gil].sum()) / 1e9,
+        blamed_s=blamed_ns / 1e9,
+        victims=victims,
+        holders=_parties(trace, held),
+        users=frozenset(users),
+        events=waits,
+    )
+
+
+def _parties(trace: Trace, sums: Mapping[tuple[int, int], int]) -> tuple[NativeParty, ...]:
+    """Return the places of stacks, by the function of the program's code, the most first."""
+    places: dict[tuple[str, str] | None, dict[tuple[int, int], int]] = defaultdict(dict)
+    for (stack, native_stack), ns in sums.items():
+        frame = user_frame(trace.stack(stack))
+        place = None if frame is None else (frame.filename, frame.function)
+        places[place][stack, native_stack] = ns
+    found = []
+    for stacks in places.values():
+        # A wait that is too short for a native stack has one frame: a deep one says more.
+        depth = {pair: len(trace.native_stack(pair[1])) > 1 for pair in stacks}
+        stack, native_stack = max(
+            stacks, key=lambda pair: (depth[pair], stacks[pair], -pair[0], -pair[1])
+        )
+        python = trace.stack(stack)
+        whole = (*native_frames(trace.native_stack(native_stack)), *python)
+        found.append(NativeParty(user_frame(python), whole, sum(stacks.values()) / 1e9))
+    return tuple(sorted(found, key=lambda party: (-party.seconds, str(party.site))))
+
+
+def _by_lock(events: Records) -> Iterator[tuple[int, Records]]:
+    if not len(events):
+        return
+    order = np.argsort(events["lock"], kind="stable")
+    ids, first = np.unique(events["lock"][order], return_index=True)
+    for lock, begin, end in zip(ids.tolist(), first, [*first[1:], len(order)], strict=True):
+        yield lock, events[order[begin:end]]
+
+
+def _times(events: Records, name: str) -> Integers:
+    times: Integers = np.minimum(events[name], LAST_TIME_NS).astype(np.int64)
+    return times
+
+
+def _length(events: Records) -> Integers:
+    length: Integers = np.maximum(0, _times(events, "end_ns") - _times(events, "start_ns"))
+    return length

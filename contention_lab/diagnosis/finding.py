@@ -75,12 +75,16 @@ class AccusedLock:
         Where it was made.
     instances
         How many of them were used.
+    library
+        Of a lock of native code: whose it is; else empty. Its `site` is where it was first waited
+        for.
     """
 
     name: str
     type: str
     site: Frame | None
     instances: int = field(compare=False)
+    library: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -89,6 +93,7 @@ class AccusedLock:
             "type": self.type,
             "site": site_json(self.site),
             "instances": self.instances,
+            "library": self.library or None,
         }
 
 

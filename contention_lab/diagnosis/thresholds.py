@@ -294,3 +294,8 @@ MOST_CONTENDED: Final = 0.01
 HOLDS_EXAMINED: Final = 40_000
 """Holds of one lock of which it is asked what was done in them: the half that cost most, and of the
 others as many at equal steps, which stand for all."""
+
+LEAST_NATIVE_IDLE: Final = 0.1
+"""Share of the cores that must be idle, on average while threads wait for a lock of native code,
+for it to be accused: with less, who waits could not have run. A numerical library lets one call use
+all cores at a time, by a lock."""

@@ -2,63 +2,17 @@
 
 from __future__ import annotations
 
-import struct
-
-import numpy as np
 import pytest
+from native_scene import MS, NativeScene, named, stacks, trace_of
 
+from contention_lab.analysis.native_blame import blamed_releases
+from contention_lab.analysis.native_identity import library_name, native_identity
 from contention_lab.analysis.native_locks import native_locks
-from contention_lab.trace import ChunkKind, Trace, TraceBuilder, parse
-from contention_lab.trace.chunk import pack_chunk
+from contention_lab.trace import ChunkKind, Trace, TraceBuilder, WaitKind
 from contention_lab.trace.layer_schema import NativeWaitFlag
-from contention_lab.trace.native import NativeKind
+from contention_lab.trace.native import NativeFrame, NativeKind, NativeLock
 
-MS = 1_000_000
-
-
-def named(number: int, second: int, third: int, symbol: str, library: str) -> bytes:
-    """Return a record of a lock or a frame."""
-    texts = [symbol.encode(), library.encode()]
-    return struct.pack("<IIQII", number, second, third, *map(len, texts)) + b"".join(texts)
-
-
-def stacks(*lists: list[int]) -> bytes:
-    """Return records of stacks, numbered from 1."""
-    words = [w for number, ids in enumerate(lists, 1) for w in (number, len(ids), *ids)]
-    return np.array(words, dtype="<u4").tobytes()
-
-
-def trace_of(builder: TraceBuilder, *chunks: tuple[ChunkKind, bytes, int]) -> Trace:
-    """Return a trace with chunks before those of the builder."""
-    whole = builder.bytes()
-    head, rest = whole[:64], whole[64:]
-    first = b"".join(
-        pack_chunk(kind, payload, count=count, sequence=number, record_bytes=0, thread=0)
-        for number, (kind, payload, count) in enumerate(chunks)
-    )
-    return parse(head + first + renumbered(rest, len(chunks)))
-
-
-def renumbered(data: bytes, by: int) -> bytes:
-    """Return chunks whose sequence begins later."""
-    at, parts = 0, []
-    while at < len(data):
-        _, kind, size, length, count, thread, sequence, _, _ = struct.unpack_from(
-            "<IHHIIIIII", data, at
-        )
-        payload = data[at + 32 : at + 32 + length]
-        parts.append(
-            pack_chunk(
-                ChunkKind(kind),
-                payload,
-                count=count,
-                sequence=sequence + by,
-                record_bytes=size,
-                thread=thread,
-            )
-        )
-        at += 32 + (length + 7) // 8 * 8
-    return b"".join(parts)
+PYTHON = "/lib/libpython3.13.so.1.0"
 
 
 @pytest.fixture
@@ -79,7 +33,7 @@ def sqlite() -> Trace:
     locks = [
         named(1, NativeKind.MUTEX, 0x1000, "sqlite3_step", "/lib/libsqlite3.so.0"),
         named(2, NativeKind.SEMAPHORE, 0x2000, "x", "/lib/libpython3.13.so.1.0"),
-        named(3, NativeKind.COND, 0x3000, "", ""),
+        named(3, NativeKind.COND, 0x3000, "", "/lib/library.so"),
     ]
     frames = [
         named(1, 0, 0x10, "sqlite3_step", "/lib/libsqlite3.so.0"),
@@ -99,7 +53,7 @@ def test_locks_and_stacks_come_back(sqlite: Trace) -> None:
     assert sqlite.problems == ()
     assert sqlite.native.locks[1].label == "libsqlite3.so.0: sqlite3_step"
     assert sqlite.native.locks[1].kind.type_name == "pthread_mutex"
-    assert sqlite.native.locks[3].label == "program"
+    assert sqlite.native.locks[3].label == "library.so"
     labels = [frame.label for frame in sqlite.native_stack(1)]
     assert labels == ["libsqlite3.so.0: sqlite3_step", "_sqlite3.so: ~PyInit__sqlite3"]
     assert sqlite.native_stack(2)[0].label == "program+0x40"
@@ -109,24 +63,199 @@ def test_locks_and_stacks_come_back(sqlite: Trace) -> None:
 def test_waits_are_summed_by_lock_the_longest_first(sqlite: Trace) -> None:
     rows = native_locks(sqlite)
 
-    assert [row.lock.id for row in rows] == [2, 1, 3]
+    assert [row.identity.library for row in rows] == ["the interpreter", "libsqlite3", "library"]
     mutex = rows[1]
     assert (mutex.waits, mutex.wait_s, mutex.longest_s) == (2, 0.005, 0.004)
-    assert [(site.function if site else None, s) for site, s in mutex.victims] == [
+    assert mutex.site is not None
+    assert (mutex.site.function, mutex.site.line) == ("query", 7)
+    assert [(p.site.function if p.site else None, p.seconds) for p in mutex.victims] == [
         ("query", 0.004),
         (None, 0.001),
     ]
-    assert [(frame.symbol, count) for frame, count in mutex.holders] == [("sqlite3_step", 1)]
 
 
-def test_the_interpreters_locks_have_names_in_words(sqlite: Trace) -> None:
-    texts = [row.text for row in native_locks(sqlite)]
+def test_a_stack_has_native_frames_on_top_of_pythons(sqlite: Trace) -> None:
+    [victim, _] = native_locks(sqlite)[1].victims
 
-    assert texts == ["a lock inside the interpreter", "libsqlite3.so.0: sqlite3_step", "program"]
+    assert [(frame.function, frame.line) for frame in victim.stack] == [
+        ("sqlite3_step", 0),
+        ("~PyInit__sqlite3", 0),
+        ("query", 7),
+    ]
+    assert victim.stack[0].filename == "/lib/libsqlite3.so.0"
 
 
 def test_waiting_for_others_is_told_apart(sqlite: Trace) -> None:
-    assert [row.for_others for row in native_locks(sqlite)] == [False, False, True]
+    assert [row.identity.is_contention for row in native_locks(sqlite)] == [True, True, False]
+
+
+def test_what_is_recorded_by_itself_is_left_out() -> None:
+    scene = NativeScene()
+    thread = scene.thread("main")
+    lock = scene.lock(NativeKind.SEMAPHORE, "PyThread_acquire_lock_timed", PYTHON)
+    join = scene.builder.add_lock("threading.Thread")
+    scene.builder.add_wait(join, thread, 10 * MS, 50 * MS, kind=int(WaitKind.COORDINATION))
+    scene.wait(lock, thread, 11, 49)
+    scene.wait(lock, thread, 60, 65)
+
+    [row] = native_locks(scene.trace())
+
+    assert row.wait_s == pytest.approx(0.005)
+
+
+def test_a_wait_is_divided_over_those_who_let_go_meanwhile() -> None:
+    scene = NativeScene()
+    threads = [scene.thread(name) for name in "abc"]
+    lock = scene.lock(NativeKind.MUTEX, "store", "/lib/libstore.so")
+    sites = [scene.stack(name, 1) for name in ("put", "sweep", "get")]
+    scene.wait(lock, threads[0], 0, 100, stack=sites[0], holder=threads[1])
+    scene.release(lock, threads[1], 70, stack=sites[1])
+    scene.release(lock, threads[2], 95, stack=sites[2])
+    # Its own release, later, is no reason for its wait.
+    scene.release(lock, threads[0], 100.01, stack=sites[0])
+
+    [row] = native_locks(scene.trace())
+
+    held = {party.site.function: party.seconds for party in row.holders if party.site}
+    assert held == {"sweep": pytest.approx(0.070), "get": pytest.approx(0.025)}
+    assert row.blamed_s == pytest.approx(0.095)
+    assert row.users == {*threads}
+
+
+def test_a_holder_that_is_only_named_has_its_usual_place() -> None:
+    scene = NativeScene()
+    waiter, holder = scene.thread("a"), scene.thread("b")
+    lock = scene.lock(NativeKind.MUTEX, "store", "/lib/libstore.so")
+    sweep = scene.stack("sweep", 1)
+    scene.release(lock, holder, 5, stack=sweep)
+    scene.wait(lock, waiter, 10, 20, holder=holder)
+    trace = scene.trace()
+    is_release = trace.native_waits["flags"] != 0
+
+    sums = blamed_releases(trace.native_waits[~is_release], trace.native_waits[is_release])
+
+    assert sums == {(sweep, 0, holder): 10 * MS}
+
+
+def test_nobody_is_blamed_for_a_wait_without_a_holder() -> None:
+    scene = NativeScene()
+    lock = scene.lock(NativeKind.MUTEX, "store", "/lib/libstore.so")
+    scene.wait(lock, scene.thread("a"), 10, 20)
+
+    [row] = native_locks(scene.trace())
+
+    assert (row.blamed_s, row.holders) == (0.0, ())
+
+
+def test_short_waits_belong_to_the_threads_next_one_with_a_stack() -> None:
+    scene = NativeScene()
+    one, other = scene.thread("a"), scene.thread("b")
+    lock = scene.lock(NativeKind.SEMAPHORE, "_PySemaphore_Wait", PYTHON)
+    append = scene.stack("collect", 31)
+    caller = scene.native_stack(("_PySemaphore_Wait", PYTHON))
+    deep = scene.native_stack(
+        *((name, PYTHON) for name in ("_PySemaphore_Wait", "_PyCriticalSection_BeginSlow")),
+        ("list_append", PYTHON),
+    )
+    for thread in (one, other):
+        scene.wait(lock, thread, thread, thread + 0.1, stack=append, native_stack=caller)
+        scene.wait(lock, thread, 10 + thread, 11 + thread, stack=append, native_stack=deep)
+
+    [row] = native_locks(scene.trace())
+
+    assert row.identity.text == "the list's own lock"
+    assert row.site is not None
+    assert (row.waits, row.site.line) == (4, 31)
+    # Who waits for an object's own lock is who has it at other times.
+    assert [p.site for p in row.holders] == [p.site for p in row.victims]
+
+
+@pytest.mark.parametrize(
+    ("kind", "functions", "text", "is_contention"),
+    [
+        (4, ["_PySemaphore_Wait", "_PyMutex_LockTimed"], "a lock inside the interpreter", True),
+        (4, ["_PySemaphore_Wait", "_PyCriticalSection2_BeginSlow"], "an object's own lock", True),
+        (4, ["x", "_PyCriticalSection_BeginSlow", "PyDict_SetItem"], "the dict's own lock", True),
+        (4, ["_PySemaphore_Wait", "PyEvent_WaitTimed"], "an event inside", False),
+        (4, ["PyThread_acquire_lock_timed"], "a lock or event that the recording did not", False),
+        (4, ["PyThread_acquire_lock_timed", "_enter_buffered_busy"], "the file object's", True),
+        (4, ["_PySemaphore_Wait", "_PyThreadState_Suspend"], "a pause in which all", False),
+        (3, ["_PyMutex_LockTimed"], "a lock inside the interpreter", False),
+    ],
+)
+def test_the_interpreters_locks_have_names_in_words(
+    kind: int, functions: list[str], text: str, is_contention: bool
+) -> None:
+    lock = NativeLock(1, NativeKind(kind), 0, functions[0], PYTHON)
+
+    identity = native_identity(lock, [NativeFrame(name, PYTHON, 0, False) for name in functions])
+
+    assert identity.text.startswith(text)
+    assert identity.is_contention == is_contention
+
+
+def test_a_compressors_lock_belongs_to_its_module() -> None:
+    lock = NativeLock(1, NativeKind.SEMAPHORE, 0, "PyThread_acquire_lock_timed", PYTHON)
+    wait = NativeFrame("PyThread_acquire_lock_timed", PYTHON, 0, False)
+
+    texts = {
+        file: native_identity(lock, [wait, NativeFrame("x", file, 0, True)]).text
+        for file in ("/l/_bz2.cpython-311-x86_64-linux-gnu.so", "/l/_queue.so")
+    }
+
+    assert [*texts.values()] == [
+        "a lock inside _bz2",
+        "a lock or event that the recording did not replace",
+    ]
+
+
+def test_a_name_that_is_only_the_nearest_tells_nothing() -> None:
+    lock = NativeLock(1, NativeKind.SEMAPHORE, 0, "_PySemaphore_Wait", PYTHON)
+    frames = [NativeFrame("_PyCriticalSection_BeginSlow", PYTHON, 0, True)]
+
+    assert not native_identity(lock, frames).is_contention
+
+
+@pytest.mark.parametrize(
+    ("functions", "is_contention"),
+    [
+        (["std::sys::sync::mutex::futex::Mutex::lock_contended", "store"], True),
+        (["parking_lot::raw_mutex::RawMutex::lock_slow"], True),
+        (["std::sys::sync::condvar::futex::Condvar::wait_optional_timeout"], False),
+        (["std::thread::park", "crossbeam::channel::recv"], False),
+        (["gomp_team_barrier_wait_end"], False),
+        (["do_wait"], False),
+    ],
+)
+def test_a_wait_in_the_kernel_is_for_a_lock_if_a_function_says_so(
+    functions: list[str], is_contention: bool
+) -> None:
+    lock = NativeLock(1, NativeKind.FUTEX, 0, functions[0], "/lib/engine.so")
+    frames = [NativeFrame(name, "/lib/engine.so", 0, False) for name in functions]
+
+    assert native_identity(lock, frames).is_contention == is_contention
+
+
+def test_the_allocators_lock_is_called_that() -> None:
+    lock = NativeLock(1, NativeKind.MUTEX, 0, "malloc", "/lib/x86_64-linux-gnu/libc.so.6")
+
+    assert native_identity(lock, []).text == "a lock of the C library's malloc"
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("/usr/lib/libsqlite3.so.0.8.6", "libsqlite3"),
+        ("/x/numpy.libs/libscipy_openblas64_-32a4b2a6.so", "libscipy_openblas64"),
+        ("/x/engine.cpython-311-x86_64-linux-gnu.so", "engine"),
+        ("/usr/lib/x86_64-linux-gnu/libc.so.6", "the C library"),
+        ("/usr/bin/python3.12", "the interpreter"),
+        (PYTHON, "the interpreter"),
+        ("", "the interpreter"),
+    ],
+)
+def test_libraries_have_the_names_that_people_use(image: str, name: str) -> None:
+    assert library_name(image) == name
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""Findings about locks of native code: when they are true, and above all when they are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from native_scene import MS, NativeScene
+
+from contention_lab.diagnosis import Diagnosis, diagnose
+from contention_lab.trace.native import NativeKind
+
+if TYPE_CHECKING:
+    from contention_lab.diagnosis.finding import Finding
+
+STORE = "/usr/lib/libstore.so.1"
+
+
+class Store(NativeScene):
+    """Three threads of which one puts things into a store while the next two wait, in turn."""
+
+    def __init__(
+        self,
+        *,
+        kind: NativeKind = NativeKind.MUTEX,
+        wait_ms: float = 8,
+        named: bool = True,
+        python: bool = True,
+        threads: int = 3,
+        cores: int = 4,
+        busy: int = 1,
+    ) -> None:
+        super().__init__(cores=cores, duration_ms=900)
+        put = self.stack("put", 7) if python else 0
+        native = self.native_stack(("store", STORE), ("call", "/l/_store.so"))
+        lock = self.lock(kind, "store", STORE)
+        workers = [self.thread(f"worker {k}") for k in range(threads)]
+        common = {"stack": put, "native_stack": native}
+        for turn in range(90):
+            at = 10 * turn
+            holder = workers[turn % threads]
+            for waiter in workers:
+                if waiter != holder or threads == 1:
+                    other = holder if named else 0
+                    self.wait(lock, waiter, at, at + wait_ms, holder=other, **common)
+            if named:
+                self.release(lock, holder, at + wait_ms, **common)
+            self.builder.add_load(int((at + wait_ms / 2) * MS), threads=threads, runnable=busy)
+        self.builder.set_status(process_cpu_ns=900 * MS)
+
+    def diagnosis(self) -> Diagnosis:
+        return diagnose(self.trace())
+
+    def finding(self) -> Finding:
+        [finding] = self.diagnosis().findings
+        return finding
+
+
+def test_threads_that_take_turns_in_a_library_wait_for_its_lock() -> None:
+    finding = Store().finding()
+
+    assert finding.kind == "external-lock"
+    assert finding.severity == pytest.approx(8 / 10 * 2 / 3, abs=0.01)
+    assert "2 of 3 threads wait in `put` for a lock inside libstore" in finding.summary
+    assert finding.lock is not None
+    assert finding.lock.name == "a lock inside libstore (store)"
+    assert finding.lock.to_json()["library"] == "libstore"
+    assert finding.lock.to_json()["type"] == "pthread_mutex"
+    assert finding.lock.site is not None
+    assert finding.lock.site.line == 7  # where it was first waited for
+    [victim], [culprit] = finding.victims, finding.culprits
+    assert victim.site is not None
+    assert victim.site.function == "put"
+    assert [frame.function for frame in victim.stack] == ["store", "call", "put"]
+    assert [frame.function for frame in culprit.stack] == ["store", "call", "put"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": NativeKind.COND},  # a pool of workers that sleeps
+        {"kind": NativeKind.BARRIER},
+        {"kind": NativeKind.SEMAPHORE},  # permits, or a signal
+        {"kind": NativeKind.FUTEX},  # and no function that speaks of a lock
+        {"wait_ms": 0.01},  # microseconds
+        {"named": False},  # nobody knows who had it
+        {"python": False},  # a library's own threads among themselves
+        {"threads": 1},
+        {"busy": 4},  # whoever waits could not run anyway
+        {"busy": 12},
+    ],
+)
+def test_other_waits_in_native_code_accuse_nobody(changes: dict[str, Any]) -> None:
+    diagnosis = Store(**changes).diagnosis()
+
+    assert diagnosis.verdict == "healthy"
+    assert diagnosis.findings == ()
+
+
+def test_with_few_idle_cores_it_costs_no_more_than_these() -> None:
+    assert Store(busy=3).finding().severity == pytest.approx(0.25)
+
+
+def _with_a_lock_of_python(native_ms: int) -> Diagnosis:
+    """Return a diagnosis of three threads under a lock, with a native wait in each hold of 9 ms."""
+    scene = NativeScene(duration_ms=900)
+    lock = scene.builder.add_lock("threading.Lock", name="catalog")
+    native = scene.lock(NativeKind.MUTEX, "store", STORE)
+    get, sweep = scene.stack("get", 3), scene.stack("sweep", 20)
+    workers = [scene.thread(f"worker {k}") for k in range(3)]
+    sweeper = scene.thread("sweeper")
+    for turn in range(90):
+        start, end = 10 * turn * MS, (10 * turn + 9) * MS
+        holder = workers[turn % 3]
+        scene.builder.add_hold(lock, holder, start, end, stack=get, waiters=2)
+        for waiter in workers:
+            if waiter != holder:
+                scene.builder.add_wait(lock, waiter, start, end, stack=get, holder=holder)
+        ends = 10 * turn + native_ms
+        scene.wait(native, holder, 10 * turn, ends, stack=get, holder=sweeper)
+        scene.release(native, sweeper, ends, stack=sweep)
+    return diagnose(scene.trace())
+
+
+def test_a_native_lock_behind_a_lock_of_python_is_told_instead_of_it() -> None:
+    [finding] = _with_a_lock_of_python(native_ms=8).findings
+
+    assert finding.kind == "external-lock"
+    assert "that is most of what `catalog` costs" in finding.summary
+    assert finding.severity > 0.5
+    assert [party.site.function for party in finding.culprits if party.site] == ["sweep"]
+
+
+def test_a_native_lock_that_is_a_small_part_of_a_hold_is_not_told_twice() -> None:
+    findings = _with_a_lock_of_python(native_ms=4).findings
+
+    assert "serialised-by-lock" in {finding.kind for finding in findings}
+    assert "external-lock" not in {finding.kind for finding in findings}

@@ -86,9 +86,10 @@ def _launch_native(request: "Request") -> "NoReturn":
     shown = request.output
     next_command = f"next: contention-lab diagnose {trace_file.quoted(shown)}"
     said = "" if request.quiet else f"contention-lab: wrote {shown}; {next_command}\n"
+    failed = f"contention-lab: {shown}: "
     added = {
         f"{PREFIX}{name}": value
-        for name, value in native_program.variables(request.program, output, said).items()
+        for name, value in native_program.variables(request.program, output, said, failed).items()
     }
     try:
         os.execve(path, request.program, native_program.environment(os.environ, layer, added))

@@ -28,7 +28,9 @@ def is_native(program: "Sequence[str]") -> bool:
         return False
 
 
-def variables(program: "Sequence[str]", output: str, said: str) -> "dict[str, str]":
+def variables(
+    program: "Sequence[str]", output: str, said: str, failed: str
+) -> "dict[str, str]":
     """Return the variables by which the layer records a program, without their prefix.
 
     Parameters
@@ -39,8 +41,10 @@ def variables(program: "Sequence[str]", output: str, said: str) -> "dict[str, st
         The absolute path of the trace.
     said
         What to print at the end, or nothing.
+    failed
+        What to begin a line with that says why the trace is not whole.
     """
-    result = {"ROLE": "native", "TRACE": output, "META": _metadata(program)}
+    result = {"ROLE": "native", "TRACE": output, "META": _metadata(program), "FAIL": failed}
     if said:
         result["SAY"] = said
     return result

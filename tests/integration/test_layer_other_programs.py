@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
+from typing import TYPE_CHECKING
 
 import pytest
 from layer_programs import functions, length_ns, needs_compiler, needs_layer
@@ -16,6 +19,9 @@ import contention_lab as cl
 from contention_lab.analysis import lock_table
 from contention_lab.diagnosis import diagnose
 from contention_lab.trace import Trace, WaitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = [needs_layer, needs_compiler]
 MS = 1_000_000
@@ -76,7 +82,12 @@ def build(folder: Path, source: str, compiler: str = "cc", suffix: str = "c") ->
     subprocess.run(command, cwd=folder, check=True)
 
 
-def record(folder: Path, *arguments: str, program: str = "./program") -> tuple[int, str, str]:
+def record(
+    folder: Path,
+    *arguments: str,
+    program: str = "./program",
+    before: Callable[[], None] | None = None,
+) -> tuple[int, str, str]:
     """Return exit status, output and errors of a recorded program."""
     done = subprocess.run(
         [sys.executable, "-m", "contention_lab", "record", *arguments, "--", program, "one"],
@@ -86,6 +97,7 @@ def record(folder: Path, *arguments: str, program: str = "./program") -> tuple[i
         text=True,
         timeout=60,
         check=False,
+        preexec_fn=before,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -105,6 +117,37 @@ def test_the_program_runs_as_it_would_and_the_trace_is_named(tmp_path: Path) -> 
     assert (status, out) == (3, "2 one\n")
     assert err == ("contention-lab: wrote program.clt; next: contention-lab diagnose program.clt\n")
     assert load(tmp_path).meta["argv"] == ["./program", "one"]
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("nowhere/run.clt", "No such file or directory, so there is no trace"),
+        ("program.c/run.clt", "Not a directory, so there is no trace"),
+        ("/dev/full", r"No space left on device, so there is no trace; \d+ waits"),
+    ],
+)
+def test_a_trace_that_cannot_be_written_is_said_and_stops_no_program(
+    output: str, said: str, tmp_path: Path
+) -> None:
+    build(tmp_path, FOUR_TRAININGS)
+
+    status, out, err = record(tmp_path, "-q", "-o", output)
+
+    assert (status, out) == (3, "2 one\n")
+    assert re.fullmatch(f"contention-lab: {output}: {said}\n", err)
+
+
+def test_a_full_disk_ends_the_trace_of_a_program_and_not_the_program(tmp_path: Path) -> None:
+    build(tmp_path, FOUR_TRAININGS)
+
+    status, out, err = record(tmp_path, before=lambda: setrlimit(RLIMIT_FSIZE, (3000, 3000)))
+
+    assert (status, out) == (3, "2 one\n")
+    assert re.fullmatch(
+        r"contention-lab: program.clt: File too large, so the trace ends there; \d+ waits\n", err
+    )
+    assert (tmp_path / "program.clt").stat().st_size == 3000
 
 
 def test_a_mutex_has_waiters_holders_and_the_functions_of_both(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ static struct {
     _Atomic uint32_t started, stopping;
     pthread_t writer;
     cl_program_tables *tables;
-    const char *meta, *said;
+    const char *meta, *said; /* `said`: at the end, if all is well */
+    const char *failed;      /* what a line about a failure begins with */
+    int error;               /* why there is no trace, or why it ends early */
     struct stat error_stream; /* at the start: only there is anything said at the end */
 } cl_program = {.owned = {.fd = -1}};
 
@@ -161,11 +163,34 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)
                                            : cl_real.pthread_create(thread, attributes, run, argument);
 }
 
+static void
+cl_program_tell(uint64_t bytes, uint64_t waits)
+{
+    char text[1024];
+    const char *line = cl_program.said;
+    if (cl_program.failed != NULL && cl_program.error != 0) {
+        char why[128] = "", counted[64] = "";
+        if (waits > 0) {
+            snprintf(counted, sizeof counted, "; %llu waits", (unsigned long long)waits);
+        }
+        snprintf(text, sizeof text, "%.640s%s, so %s%s\n", cl_program.failed,
+                 strerror_r(cl_program.error, why, sizeof why),
+                 bytes > 0 ? "the trace ends there" : "there is no trace", counted);
+        line = text;
+    }
+    struct stat now;
+    if (line != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
+        && now.st_ino == cl_program.error_stream.st_ino) {
+        (void)!cl_real.write(2, line, strlen(line));
+    }
+}
+
 /* The program ends in order. */
 __attribute__((destructor)) static void
 cl_program_end(void)
 {
     if (cl_program.owned.fd < 0) {
+        cl_program_tell(0, 0);
         return;
     }
     contention_lab_layer_attach(NULL);
@@ -179,23 +204,25 @@ cl_program_end(void)
         cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
         cl_program_flush(cl_program.tables, 1);
     }
+    uint64_t bytes = 0, waits = 0;
     if (cl_program.tables != NULL) {
+        waits = cl_program.tables->wait_count;
+        bytes = cl_program.tables->file.bytes_written;
+        cl_program.error = cl_program.tables->file.error;
         cl_program.owned = cl_program.tables->file.owned; /* it may have been opened again */
         cl_program_tables_free(cl_program.tables);
         cl_program.tables = NULL;
     }
-    cl_owned_close(&cl_program.owned);
-    struct stat now;
-    if (cl_program.said != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
-        && now.st_ino == cl_program.error_stream.st_ino) {
-        (void)!cl_real.write(2, cl_program.said, strlen(cl_program.said));
-    }
+    int error = cl_owned_close(&cl_program.owned);
+    cl_program.error = cl_program.error != 0 ? cl_program.error : error;
+    cl_program_tell(bytes, waits);
 }
 
 /* In a forked child: the file is the parent's. */
 static void
 cl_program_forked(void)
 {
+    cl_program.said = cl_program.failed = NULL;
     if (cl_program.owned.fd >= 0) {
         contention_lab_layer_attach(NULL);
         cl_native_end_recording();
@@ -224,6 +251,7 @@ cl_program_begin(char **environment)
         trace = strncmp(*at + prefix, "TRACE=", 6) == 0 ? *at + prefix + 6 : trace;
         meta = strncmp(*at + prefix, "META=", 5) == 0 ? *at + prefix + 5 : meta;
         cl_program.said = strncmp(*at + prefix, "SAY=", 4) == 0 ? *at + prefix + 4 : cl_program.said;
+        cl_program.failed = strncmp(*at + prefix, "FAIL=", 5) == 0 ? *at + prefix + 5 : cl_program.failed;
         for (char **next = at; *next != NULL; next++) {
             next[0] = next[1];
         }
@@ -231,19 +259,20 @@ cl_program_begin(char **environment)
     int low = trace == NULL || meta == NULL
                   ? -1
                   : cl_real.open(trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    cl_program.error = low < 0 ? errno : 0;
     int high = low < 0 ? -1 : cl_real.fcntl(low, F_DUPFD_CLOEXEC, CL_HIGH_DESCRIPTOR);
     if (high >= 0) {
         close(low);
     }
     cl_owned_take(&cl_program.owned, high >= 0 ? high : low);
+    if (fstat(2, &cl_program.error_stream) != 0) {
+        cl_program.said = cl_program.failed = NULL;
+    }
+    pthread_atfork(NULL, NULL, cl_program_forked);
     if (cl_program.owned.fd >= 0) {
         cl_program.meta = meta;
-        if (cl_program.said != NULL && fstat(2, &cl_program.error_stream) != 0) {
-            cl_program.said = NULL;
-        }
         cl_crc32_init();
         cl_clock_import();
-        pthread_atfork(NULL, NULL, cl_program_forked);
     }
 }
 

@@ -28,9 +28,7 @@ def is_native(program: "Sequence[str]") -> bool:
         return False
 
 
-def variables(
-    program: "Sequence[str]", output: str, said: str, failed: str
-) -> "dict[str, str]":
+def variables(program: "Sequence[str]", output: str, said: str, failed: str) -> "dict[str, str]":
     """Return the variables by which the layer records a program, without their prefix.
 
     Parameters

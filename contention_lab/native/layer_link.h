@@ -14,24 +14,29 @@
 #  include <dlfcn.h>
 
 static cl_layer_table cl_layer_functions = {
-    .version = CL_LAYER_VERSION, .gil_arrived = cl_gil_arrived, .gil_passed_on = cl_gil_passed_on, .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
+    .abi = CL_LAYER_ABI, .gil_arrived = cl_gil_arrived, .gil_passed_on = cl_gil_passed_on,
+    .gil_wait = cl_gil_wait, .gil_woke = cl_gil_woke,
     .gil_taken = cl_gil_taken, .gil_dropped = cl_gil_dropped, .gil_settled = cl_gil_settled,
     .native_wait_begin = cl_native_wait_begin, .native_wait_end = cl_native_wait_end,
-    .native_released = cl_native_released,
+    .native_released = cl_native_released, .native_yielded = cl_native_yielded,
     .world_begin = cl_blocking_begin, .world_end = cl_blocking_end};
 
+/* NULL if there is none that speaks our language; `other` says whether there is another one. */
 static cl_layer_attach_function
-cl_layer_find(void)
+cl_layer_find(int *other)
 {
     cl_layer_attach_function attach = NULL;
     *(void **)(void *)&attach = dlsym(RTLD_DEFAULT, CL_LAYER_ATTACH);
-    return attach;
+    const uint32_t *abi = dlsym(RTLD_DEFAULT, CL_LAYER_ABI_NAME);
+    *other = attach != NULL && (abi == NULL || *abi != CL_LAYER_ABI);
+    return *other ? NULL : attach;
 }
 
 static void
 cl_layer_attach(void)
 {
-    cl_layer_attach_function attach = cl_layer_find();
+    int other;
+    cl_layer_attach_function attach = cl_layer_find(&other);
     memset(&cl_gil, 0, sizeof cl_gil);
     if (attach != NULL) {
         int locked;
@@ -50,18 +55,19 @@ cl_layer_attach(void)
 static void
 cl_layer_detach(void)
 {
-    cl_layer_attach_function attach = cl_layer_find();
+    int other;
+    cl_layer_attach_function attach = cl_layer_find(&other);
     if (attach != NULL) {
         attach(NULL);
     }
 }
 
-/* Whether it is there, and whether it sees the GIL. */
+/* Whether it is there, whether it sees the GIL, and whether one is there that is of another build. */
 static int
-cl_layer_is_there(int *sees_gil)
+cl_layer_is_there(int *sees_gil, int *other)
 {
     const void *cond, *mutex, *switched;
-    int there = cl_layer_find() != NULL;
+    int there = cl_layer_find(other) != NULL;
     *sees_gil = there && cl_gil_find(&cond, &mutex, &switched);
     return there;
 }
@@ -79,9 +85,9 @@ cl_layer_detach(void)
 }
 
 static int
-cl_layer_is_there(int *sees_gil)
+cl_layer_is_there(int *sees_gil, int *other)
 {
-    *sees_gil = 0;
+    *sees_gil = *other = 0;
     return 0;
 }
 

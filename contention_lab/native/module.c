@@ -166,9 +166,9 @@ core_layer(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    int sees_gil;
-    int there = cl_layer_is_there(&sees_gil);
-    return Py_BuildValue("(NN)", PyBool_FromLong(there), PyBool_FromLong(sees_gil));
+    int sees_gil, other;
+    int there = cl_layer_is_there(&sees_gil, &other);
+    return Py_BuildValue("(NNN)", PyBool_FromLong(there), PyBool_FromLong(sees_gil), PyBool_FromLong(other));
 }
 
 static PyObject *
@@ -255,7 +255,7 @@ static PyMethodDef core_methods[] = {
      "anything is recorded."},
     {"active", core_active, METH_NOARGS, "active()\n--\n\nWhether a recording is active."},
     {"layer", core_layer, METH_NOARGS,
-     "layer()\n--\n\nWhether the preloaded layer is in this process, and whether it sees the GIL."},
+     "layer()\n--\n\nWhether the preloaded layer is in this process and sees the GIL, or is of another build."},
     {"clock", core_clock, METH_NOARGS, "clock()\n--\n\nThe clock in use: 'tsc' or 'monotonic'."},
     {"stack", core_stack, METH_NOARGS,
      "stack()\n--\n\nThe calling thread's (code, line) pairs, innermost first, as recorded."},

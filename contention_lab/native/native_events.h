@@ -11,12 +11,16 @@
 
 #include "gil_events.h"
 #include "native_symbols.h"
+#include "native_yields.h"
 
-#define CL_RELEASE_EVERY_NS 500000u /* a thread's releases that others waited for: no more are unwound */
+/* A thread's releases that others waited for: no more are unwound. Of what is a signal rather than a release, as
+ * most semaphores and all conditions are, still less. */
+#define CL_RELEASE_EVERY_NS 500000u
+#define CL_SIGNAL_EVERY_NS 10000000u
 
 static CL_TLS struct {
     uint32_t busy; /* with a wait: locks taken for that are no events */
-    uint64_t waited_until, last_release;
+    uint64_t waited_until, last_release[2];
     const void *lock; /* had after that wait */
     uint32_t native_id;
 } cl_native_mine;
@@ -78,9 +82,15 @@ cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t hol
     }
     int error = errno;
     cl_gil_called = 1;
-    cl_native_mine.lock = lock;
-    cl_native_mine.waited_until = now;
     cl_native_mine.busy = 1;
+    cl_native_wait spin;
+    if (cl_yields_end(&spin)) {
+        cl_native_note(&spin);
+    }
+    if (kind != CL_NATIVE_COND) {
+        cl_native_mine.lock = lock;
+        cl_native_mine.waited_until = now;
+    }
     cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
     cl_native_fill(&wait, begun, now, kind, lock, caller);
     cl_native_note(&wait);
@@ -88,7 +98,20 @@ cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t hol
     errno = error;
 }
 
-/* The calling thread has released a lock that others wait for. */
+static void
+cl_native_yielded(uint64_t begun, const void *caller)
+{
+    int error = errno;
+    cl_native_wait wait;
+    cl_native_mine.busy = 1;
+    if (cl_yields_add(&wait, begun, cl_now(), caller)) {
+        cl_native_note(&wait);
+    }
+    cl_native_mine.busy = 0;
+    errno = error;
+}
+
+/* The calling thread has released a lock that others wait for, or has signalled a condition. */
 static void
 cl_native_released(uint32_t kind, const void *lock, const void *caller)
 {
@@ -98,12 +121,13 @@ cl_native_released(uint32_t kind, const void *lock, const void *caller)
     /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
     int waited = cl_native_mine.lock == lock;
     cl_native_mine.lock = waited ? NULL : cl_native_mine.lock;
-    uint64_t now = cl_now();
-    if (now - cl_native_mine.last_release < CL_RELEASE_EVERY_NS && now > cl_native_mine.last_release) {
+    int is_signal = kind == CL_NATIVE_SEM || kind == CL_NATIVE_COND;
+    uint64_t now = cl_now(), *last = &cl_native_mine.last_release[is_signal];
+    if (now - *last < (is_signal ? CL_SIGNAL_EVERY_NS : CL_RELEASE_EVERY_NS) && now > *last) {
         return;
     }
     int error = errno;
-    cl_native_mine.last_release = now;
+    *last = now;
     uint64_t since = waited && cl_native_mine.waited_until < now ? cl_native_mine.waited_until : now;
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
                            .lock = (uintptr_t)lock, .kind = kind};

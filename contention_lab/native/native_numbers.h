@@ -33,6 +33,13 @@ cl_native_mix(uint64_t value)
     return value ^ (value >> 31);
 }
 
+/* One address may be of several kinds of lock, one after the other. */
+static inline uint64_t
+cl_native_lock_key(uint64_t address, uint32_t kind)
+{
+    return address * 16 + kind;
+}
+
 /* The number of a key; 0 if it has none. */
 static inline uint32_t
 cl_number_of(const cl_numbers *numbers, uint64_t key)

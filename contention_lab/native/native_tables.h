@@ -63,7 +63,7 @@ static uint32_t
 cl_native_lock(cl_native_tables *tables, const cl_native_wait *wait)
 {
     int is_new;
-    uint32_t id = cl_number(&tables->locks, (uint64_t)wait->lock * 8 + wait->kind, &is_new);
+    uint32_t id = cl_number(&tables->locks, cl_native_lock_key(wait->lock, wait->kind), &is_new);
     if (is_new) {
         cl_symbol symbol;
         cl_symbol_find(&symbol, wait->at[0]);

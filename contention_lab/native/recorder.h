@@ -89,8 +89,8 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     cl_session.bell = 0;
     cl_slots_clear();
     cl_gil_probe_init();
-    int sees_gil;
-    if (cl_layer_is_there(&sees_gil) && level >= CL_LEVEL_PROFILE) {
+    int sees_gil, other;
+    if (cl_layer_is_there(&sees_gil, &other) && level >= CL_LEVEL_PROFILE) {
         cl_native_begin();
         cl_writer.native = calloc(1, sizeof *cl_writer.native);
     }

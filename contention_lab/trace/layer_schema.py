@@ -55,7 +55,7 @@ class NativeWaitFlag(IntEnum):
     """Bits of NATIVE_WAIT.flags."""
 
     GAVE_UP = 1  # timed out, interrupted or failed
-    RELEASE = 2  # no wait: the thread released the lock while others waited for it
+    RELEASE = 2  # no wait: the thread released or signalled what others waited for
     STACK_LATER = 4  # the Python stack is that of the thread's next release of a lock, or the like
 
 

@@ -35,6 +35,8 @@ class NativeKind(IntEnum):
     SPINLOCK = 5
     BARRIER = 6
     FUTEX = 7
+    THREAD = 8
+    YIELD = 9
 
     @property
     def type_name(self) -> str:
@@ -51,6 +53,8 @@ _TYPE_NAMES: Final = {
     NativeKind.SPINLOCK: "pthread_spinlock",
     NativeKind.BARRIER: "pthread_barrier",
     NativeKind.FUTEX: "futex",
+    NativeKind.THREAD: "pthread",
+    NativeKind.YIELD: "sched_yield",
 }
 
 

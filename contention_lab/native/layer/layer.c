@@ -16,8 +16,11 @@
 #if defined(__linux__) && defined(__GLIBC__)
 
 #  include "environment.h"
+#  include "joins.h"
+#  include "kernel_waits.h"
 #  include "locks.h"
 #  include "program.h"
+#  include "semaphores.h"
 #  include "world.h"
 
 __attribute__((constructor)) static void

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "../native_yields.h"
 #include "attached.h"
 #include "program_tables.h"
 #include "real.h"
@@ -63,8 +64,14 @@ cl_program_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t ho
     int error = errno;
     uint64_t now = cl_now();
     cl_program_mine.busy = 1;
-    cl_program_mine.lock = lock;
-    cl_program_mine.waited_until = now;
+    cl_native_wait spin;
+    if (cl_yields_end(&spin)) {
+        cl_program_note(&spin);
+    }
+    if (kind != CL_NATIVE_COND) {
+        cl_program_mine.lock = lock;
+        cl_program_mine.waited_until = now;
+    }
     cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
     cl_native_fill(&wait, begun, now, kind, lock, caller);
     /* What waits in the kernel by itself is mostly a lock's slow path: its caller takes the lock. */
@@ -78,6 +85,9 @@ static void
 cl_program_released(uint32_t kind, const void *lock, const void *caller)
 {
     uint64_t now = cl_program_wait_begin();
+    if (kind == CL_NATIVE_COND) {
+        return; /* a wait for it is one for others, and they are not seen */
+    }
     /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
     int waited = cl_program_mine.lock == lock;
     cl_program_mine.lock = waited ? NULL : cl_program_mine.lock;
@@ -97,6 +107,19 @@ cl_program_released(uint32_t kind, const void *lock, const void *caller)
     errno = error;
 }
 
+static void
+cl_program_yielded(uint64_t begun, const void *caller)
+{
+    int error = errno;
+    cl_native_wait wait;
+    cl_program_mine.busy = 1;
+    if (cl_yields_add(&wait, begun, cl_now(), caller)) {
+        cl_program_note(&wait);
+    }
+    cl_program_mine.busy = 0;
+    errno = error;
+}
+
 static uint64_t
 cl_program_world_begin(uint32_t call)
 {
@@ -105,9 +128,9 @@ cl_program_world_begin(uint32_t call)
 }
 
 static const cl_layer_table cl_program_functions = {
-    .version = CL_LAYER_VERSION, .native_wait_begin = cl_program_wait_begin,
+    .abi = CL_LAYER_ABI, .native_wait_begin = cl_program_wait_begin,
     .native_wait_end = cl_program_wait_end, .native_released = cl_program_released,
-    .world_begin = cl_program_world_begin};
+    .native_yielded = cl_program_yielded, .world_begin = cl_program_world_begin};
 
 static void *
 cl_program_write(void *unused)

@@ -25,7 +25,7 @@ typedef struct {
 
 static const char *const cl_native_type[] = {
     "native lock", "pthread_mutex", "pthread_rwlock", "pthread_cond", "sem", "pthread_spinlock",
-    "pthread_barrier", "futex"};
+    "pthread_barrier", "futex", "pthread", "sched_yield"};
 
 static char cl_program_file[CL_SYMBOL_BYTES]; /* the program's own, which has no name as a library */
 
@@ -117,19 +117,13 @@ cl_program_stack(cl_program_tables *tables, const cl_native_wait *wait)
     return id;
 }
 
-static uint64_t
-cl_program_lock_key(const cl_native_wait *wait)
-{
-    return (uint64_t)wait->lock * 8 + wait->kind;
-}
-
 static uint32_t
 cl_program_lock(cl_program_tables *tables, const cl_native_wait *wait)
 {
     int is_new;
-    uint32_t id = cl_number(&tables->locks, cl_program_lock_key(wait), &is_new);
+    uint32_t id = cl_number(&tables->locks, cl_native_lock_key(wait->lock, wait->kind), &is_new);
     if (is_new) {
-        const char *type = cl_native_type[wait->kind <= CL_NATIVE_FUTEX ? wait->kind : 0];
+        const char *type = cl_native_type[wait->kind <= CL_NATIVE_YIELD ? wait->kind : 0];
         uint32_t site = cl_program_frame(tables, wait->at[0]);
         int names_lock = tables->names_lock[site];
         for (uint32_t i = 1; i < wait->depth && tables->is_standard[site]; i++) {
@@ -142,6 +136,7 @@ cl_program_lock(cl_program_tables *tables, const cl_native_wait *wait)
         tables->lock_records.count++;
         /* A word in the kernel may be a lock, a condition, a thread asleep: the function's name tells. */
         tables->for_others[id] = wait->kind == CL_NATIVE_COND || wait->kind == CL_NATIVE_BARRIER
+                                 || wait->kind == CL_NATIVE_THREAD || wait->kind == CL_NATIVE_YIELD
                                  || (wait->kind == CL_NATIVE_FUTEX && !names_lock);
     }
     return id;
@@ -200,7 +195,8 @@ cl_program_put_wait(cl_program_tables *tables, const cl_native_wait *wait)
         .outcome = gave_up ? CL_TIMED_OUT : CL_ACQUIRED,
         .kind = is_coordination ? CL_COORDINATION : CL_CONTENTION};
     uint64_t length = wait->end_ns - wait->start_ns;
-    *(wait->kind == CL_NATIVE_SPIN ? &record.spin_ns : &record.park_ns) = length;
+    int is_spin = wait->kind == CL_NATIVE_SPIN || wait->kind == CL_NATIVE_YIELD;
+    *(is_spin ? &record.spin_ns : &record.park_ns) = length;
     cl_native_put(&tables->waits, &record, sizeof record);
     tables->waits.count++;
     tables->wait_count++;
@@ -210,7 +206,7 @@ cl_program_put_wait(cl_program_tables *tables, const cl_native_wait *wait)
         counter->value[gave_up ? CL_C_TIMED_OUT : CL_C_ACQUIRES]++;
         counter->value[CL_C_CONTENDED]++;
         counter->value[CL_C_WAIT_NS] += length;
-        counter->value[wait->kind == CL_NATIVE_SPIN ? CL_C_SPIN_NS : CL_C_PARK_NS] += length;
+        counter->value[is_spin ? CL_C_SPIN_NS : CL_C_PARK_NS] += length;
         if (length > counter->value[CL_C_MAX_WAIT_NS]) {
             counter->value[CL_C_MAX_WAIT_NS] = length;
         }
@@ -221,7 +217,7 @@ static void
 cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
 {
     cl_native_wait with_acquirer = *release, *wait = &with_acquirer;
-    uint32_t lock = cl_number_of(&tables->locks, cl_program_lock_key(wait));
+    uint32_t lock = cl_number_of(&tables->locks, cl_native_lock_key(wait->lock, wait->kind));
     if (lock == 0 || tables->for_others[lock]) {
         return; /* nobody has been seen to wait for it: it gets its name from who does */
     }

@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
@@ -42,6 +43,7 @@
     X(pthread_mutex_timedlock, NULL, int, (pthread_mutex_t *, const struct timespec *)) \
     X(pthread_mutex_clocklock, NULL, int, (pthread_mutex_t *, clockid_t, const struct timespec *)) \
     X(pthread_cond_signal, CL_COND_VERSION, int, (pthread_cond_t *)) \
+    X(pthread_cond_broadcast, CL_COND_VERSION, int, (pthread_cond_t *)) \
     X(pthread_cond_clockwait, NULL, int, \
       (pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *)) \
     X(pthread_rwlock_rdlock, NULL, int, (pthread_rwlock_t *)) \
@@ -50,6 +52,9 @@
     X(pthread_rwlock_wrlock, NULL, int, (pthread_rwlock_t *)) \
     X(pthread_rwlock_trywrlock, NULL, int, (pthread_rwlock_t *)) \
     X(pthread_rwlock_timedwrlock, NULL, int, (pthread_rwlock_t *, const struct timespec *)) \
+    X(pthread_rwlock_clockrdlock, NULL, int, (pthread_rwlock_t *, clockid_t, const struct timespec *)) \
+    X(pthread_rwlock_clockwrlock, NULL, int, (pthread_rwlock_t *, clockid_t, const struct timespec *)) \
+    X(pthread_rwlock_unlock, NULL, int, (pthread_rwlock_t *)) \
     X(pthread_spin_lock, NULL, int, (pthread_spinlock_t *)) \
     X(pthread_spin_trylock, NULL, int, (pthread_spinlock_t *)) \
     X(pthread_barrier_wait, NULL, int, (pthread_barrier_t *)) \
@@ -57,8 +62,14 @@
     X(sem_trywait, NULL, int, (sem_t *)) \
     X(sem_timedwait, NULL, int, (sem_t *, const struct timespec *)) \
     X(sem_clockwait, NULL, int, (sem_t *, clockid_t, const struct timespec *)) \
+    X(sem_post, NULL, int, (sem_t *)) \
     X(pthread_create, NULL, int, \
       (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
+    X(pthread_join, NULL, int, (pthread_t, void **)) \
+    X(pthread_tryjoin_np, NULL, int, (pthread_t, void **)) \
+    X(pthread_timedjoin_np, NULL, int, (pthread_t, void **, const struct timespec *)) \
+    X(pthread_clockjoin_np, NULL, int, (pthread_t, void **, clockid_t, const struct timespec *)) \
+    X(sched_yield, NULL, int, (void)) \
     X(syscall, NULL, long, (long, ...)) \
     X(read, NULL, ssize_t, (int, void *, size_t)) \
     X(readv, NULL, ssize_t, (int, const struct iovec *, int)) \

@@ -35,13 +35,20 @@ cl_mutex_is_waited_for(const pthread_mutex_t *mutex)
            && (mutex->__data.__kind & 0x7f) <= PTHREAD_MUTEX_ADAPTIVE_NP;
 }
 
-/* `try` and then `wait`, between begin and end of a wait. */
-#define CL_LOCK_BODY(name, try, wait, kind, lock, owner) \
+/* Whether the C library takes that for a time: what it refuses, it refuses also if the lock is free. */
+static inline int
+cl_is_time(clockid_t clock, const struct timespec *until)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && (unsigned long)until->tv_nsec < 1000000000u;
+}
+
+/* `try` and then `wait`, between begin and end of a wait; only the latter if it cannot be tried first. */
+#define CL_LOCK_BODY(name, can_try, try, wait, kind, lock, owner) \
     const cl_layer_table *table = cl_attached(); \
     if (CL_REAL(name) == NULL) { \
         return ENOSYS; \
     } \
-    if (__builtin_expect(table == NULL, 1)) { \
+    if (__builtin_expect(table == NULL, 1) || !(can_try)) { \
         return wait; \
     } \
     int result = try; \
@@ -85,7 +92,7 @@ pthread_mutex_lock(pthread_mutex_t *mutex)
 CL_PUBLIC int
 pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    CL_LOCK_BODY(pthread_mutex_timedlock, cl_real.pthread_mutex_trylock(mutex),
+    CL_LOCK_BODY(pthread_mutex_timedlock, 1, cl_real.pthread_mutex_trylock(mutex),
                  cl_real.pthread_mutex_timedlock(mutex, until), CL_NATIVE_MUTEX, mutex,
                  cl_mutex_owner(mutex))
 }
@@ -93,7 +100,7 @@ pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 CL_PUBLIC int
 pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
-    CL_LOCK_BODY(pthread_mutex_clocklock, cl_real.pthread_mutex_trylock(mutex),
+    CL_LOCK_BODY(pthread_mutex_clocklock, cl_is_time(clock, until), cl_real.pthread_mutex_trylock(mutex),
                  cl_real.pthread_mutex_clocklock(mutex, clock, until), CL_NATIVE_MUTEX, mutex,
                  cl_mutex_owner(mutex))
 }
@@ -161,19 +168,45 @@ pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t c
     CL_COND_BODY(pthread_cond_clockwait, cl_real.pthread_cond_clockwait(cond, mutex, clock, until))
 }
 
+/* The upper bits of that word are the number of waiters. */
+static inline int
+cl_cond_is_waited_for(const pthread_cond_t *cond)
+{
+    return __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >= 8;
+}
+
+/* A signal to one or to all. The condition may be gone afterwards. */
+#define CL_SIGNAL_BODY(name) \
+    const cl_layer_table *table = cl_attached(); \
+    int waited_for = 0; \
+    if (CL_REAL(name) == NULL) { \
+        return ENOSYS; \
+    } \
+    if (table != NULL && table->gil_cond == cond) { \
+        table->gil_dropped(); \
+    } \
+    else if (table != NULL && table->gil_switched == cond) { \
+        table->gil_taken(); \
+    } \
+    else if (table != NULL) { \
+        waited_for = cl_cond_is_waited_for(cond) && !cl_is_gil(table, cond); \
+    } \
+    int result = cl_real.name(cond); \
+    if (__builtin_expect(waited_for, 0)) { \
+        table->native_released(CL_NATIVE_COND, cond, CL_CALLER); \
+    } \
+    return result;
+
 CL_PUBLIC int
 pthread_cond_signal(pthread_cond_t *cond)
 {
-    const cl_layer_table *table = cl_attached();
-    if (table != NULL) {
-        if (table->gil_cond == cond) {
-            table->gil_dropped();
-        }
-        else if (table->gil_switched == cond) {
-            table->gil_taken();
-        }
-    }
-    return CL_REAL(pthread_cond_signal) == NULL ? ENOSYS : cl_real.pthread_cond_signal(cond);
+    CL_SIGNAL_BODY(pthread_cond_signal)
+}
+
+CL_PUBLIC int
+pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    CL_SIGNAL_BODY(pthread_cond_broadcast)
 }
 
 #endif

@@ -14,14 +14,15 @@
 
 enum {
     CL_NATIVE_MUTEX = 1, CL_NATIVE_RWLOCK, CL_NATIVE_COND, CL_NATIVE_SEM, CL_NATIVE_SPIN, CL_NATIVE_BARRIER,
-    CL_NATIVE_FUTEX
+    CL_NATIVE_FUTEX, CL_NATIVE_THREAD, CL_NATIVE_YIELD
 };
 
 #define CL_LAYER_ATTACH "contention_lab_layer_attach"
-#define CL_LAYER_VERSION 1u
+#define CL_LAYER_ABI_NAME "contention_lab_layer_abi"
+#define CL_LAYER_VERSION 2u /* to be raised when a field changes its place or its meaning */
 
 typedef struct {
-    uint32_t version;
+    uint32_t abi; /* CL_LAYER_ABI; stays the first field, of this type */
     /* The parts of the interpreter's lock, by address, NULL where there is none. The functions
      * are called with its mutex held, but for gil_settled(): that is called by the thread that has just
      * taken the GIL, when it has let go of the mutex. */
@@ -39,14 +40,20 @@ typedef struct {
     uint64_t (*native_wait_begin)(void);
     void (*native_wait_end)(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder,
                             const void *caller, int gave_up);
-    /* A lock that others wait for has been released. */
+    /* A lock that others wait for has been released, a condition that they wait for signalled. */
     void (*native_released)(uint32_t kind, const void *lock, const void *caller);
+    /* The thread has let others run, as spinlocks of libraries do: since when, as of native_wait_begin(). */
+    void (*native_yielded)(uint64_t begun, const void *caller);
     /* A call that may block begins: 0 if that is of no interest, else what to give to world_end(). */
     uint64_t (*world_begin)(uint32_t call);
     void (*world_end)(uint64_t begun, uint32_t call);
 } cl_layer_table;
 
-/* Connects, or disconnects (NULL). 0, or -1 if the layer is of another version. */
+/* The two may be of different builds: an installation renewed while a program runs, a preload that was inherited.
+ * So each says the version and the size of its table, and they connect only if these are the same. */
+#define CL_LAYER_ABI (CL_LAYER_VERSION << 16 | (uint32_t)sizeof(cl_layer_table))
+
+/* Connects, or disconnects (NULL). 0, or -1 if the recorder's table is not the layer's. */
 typedef int (*cl_layer_attach_function)(const cl_layer_table *table);
 
 #endif

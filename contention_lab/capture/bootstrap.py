@@ -7,7 +7,7 @@ the standard error stream, and only if that is still the one the program was giv
 import os
 import sys
 
-from contention_lab.capture import trace_file
+from contention_lab.capture import native_layer, trace_file
 from contention_lab.capture.session import Session
 from contention_lab.native import _core
 
@@ -102,6 +102,9 @@ class ProgramSession(Session):
     def begin(self, fd: int, started_by: str) -> None:
         """Begin, and note what the standard error stream is."""
         self._stderr = _identity(2)
+        if self.layer and not self.is_quiet and _core.layer()[2]:
+            why = native_layer.OTHER_BUILD
+            self._write(f"without the native layer ({why}): {native_layer.LOST}")
         super().begin(fd, started_by)
         _core.look_out(int(self.watch * 1e9), self.aborts)
 
@@ -117,14 +120,18 @@ class ProgramSession(Session):
             return
         _flush(sys.stdout, sys.__stdout__)
         _flush(sys.stderr, sys.__stderr__)
-        try:
-            os.write(2, f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
-        except OSError:
-            pass
+        self._write(line)
 
     def failure(self) -> str:
         """Return what became of the file, if something did."""
         return self._failure or super().failure()
+
+    @staticmethod
+    def _write(line: str) -> None:
+        try:
+            os.write(2, f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
 
     def _line(self) -> str:
         failure = self.failure()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PRELOAD: "Final" = "LD_PRELOAD"
 LOST: "Final" = "waits for the GIL are only sampled, and calls that block under a lock are not seen"
 """What a recording without the layer lacks."""
+OTHER_BUILD: "Final" = "it is of another build than the recorder: install contention-lab again"
+"""Why it is not used although it is there."""
 
 _SPECIAL: "Final" = ":; $\t\n"
 """Characters that the dynamic linker does not take as part of a path."""

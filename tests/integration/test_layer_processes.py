@@ -314,3 +314,47 @@ def test_where_the_layer_cannot_be_used_one_line_says_what_is_lost(tmp_path: Pat
     assert first.startswith("contention-lab: without the native layer (")
     assert "only sampled" in first
     assert Path(LAYER).name in first
+
+
+OLDER_LAYER = """
+#include <stdlib.h>
+int contention_lab_layer_attach(const void *table);
+int contention_lab_layer_attach(const void *table)
+{
+    if (table != NULL) { abort(); }
+    return 0;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("word", ["", "const unsigned contention_lab_layer_abi = 1u << 16 | 4u;"])
+def test_a_layer_of_another_build_is_left_alone_and_one_line_says_so(
+    tmp_path: Path, word: str
+) -> None:
+    older = compiled(tmp_path, OLDER_LAYER + word, "older")
+    place = tmp_path / "place" / "contention_lab"
+    (place / "native").mkdir(parents=True)
+    for folder in (Path(), Path("native")):
+        for path in (Path(cl.__path__[0]) / folder).iterdir():
+            if path.name not in ("native", Path(LAYER).name):
+                (place / folder / path.name).symlink_to(path)
+    (place / "native" / Path(LAYER).name).symlink_to(older)
+    program = "import threading\nwith threading.Lock():\n    print('ran')"
+
+    done = run(tmp_path, program, environment={"PYTHONPATH": str(place.parent)})
+    (tmp_path / "program.py").write_text(program)
+    loud = subprocess.run(
+        [sys.executable, "-m", "contention_lab", "record", "-o", "run.clt", "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(place.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (done.out, done.err) == ("ran\n", "")
+    assert (done.trace.meta["native_layer"], done.trace.meta["gil_source"]) == (False, "samples")
+    first, *others = loud.stderr.splitlines()
+    assert first.startswith("contention-lab: without the native layer (it is of another build")
+    assert len(others) == 1

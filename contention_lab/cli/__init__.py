@@ -26,6 +26,7 @@ COMMANDS: "Final" = (
     "top",
     "explain",
     "fit",
+    "predict",
     "simulate",
     "calibrate",
     "doctor",

@@ -156,7 +156,7 @@ class LockPolicy:
 def packed_locks(
     policies: Sequence[LockPolicy], threads: int
 ) -> tuple[NDArray[np.void], NDArray[np.float64]]:
-    """Return LOCKS records and their hand-off costs.
+    """Return LOCKS records and their hand-off costs, which locks with the same policy share.
 
     Parameters
     ----------
@@ -165,10 +165,11 @@ def packed_locks(
     threads
         How many threads there are, and so how long the tables of costs have to be.
     """
-    rows = np.zeros(len(policies), LOCKS)
-    tables = [policy.costs.table(max(threads, 1)) for policy in policies]
+    unique = {id(policy): policy for policy in policies}
+    rows = np.zeros(len(unique), LOCKS)
+    tables = [policy.costs.table(max(threads, 1)) for policy in unique.values()]
     place = 0
-    for row, policy, table in zip(rows, policies, tables, strict=True):
+    for row, policy, table in zip(rows, unique.values(), tables, strict=True):
         costs = policy.costs
         row["order"], row["spin_end"] = policy.order, policy.spin_end
         row["adaptive"], row["spin_ns"] = policy.adaptive, policy.spin_ns
@@ -185,4 +186,6 @@ def packed_locks(
             row[name] = getattr(costs, name)
         row["costs"], row["costs_length"] = place, len(table)
         place += len(table)
-    return rows, np.concatenate(tables) if tables else np.zeros(0)
+    number = {key: at for at, key in enumerate(unique)}
+    every = rows[[number[id(policy)] for policy in policies]]
+    return every, np.concatenate(tables) if tables else np.zeros(0)

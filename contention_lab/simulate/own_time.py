@@ -161,7 +161,7 @@ def _gil_shares(
     seen = np.bincount(which[at[at >= 0]], minlength=len(locks)).astype(np.float64)
     whole = max(float(spent.sum()), 1.0)
     seen += DOUBT * spent / whole
-    held = use.gil * whole * seen / seen.sum()
+    held = use.gil * whole * seen / max(float(seen.sum()), 1e-9)
     shares = np.minimum(1.0, np.divide(held, spent, out=np.zeros(len(locks)), where=spent > 0))
     found: Floats = shares[which]
     return found

@@ -128,7 +128,8 @@ class Program:
         self._gil = -1
         self._ops: list[NDArray[np.void]] = []
         self._op_count = 0
-        self._items: list[tuple[int, int]] = []
+        self._items: list[NDArray[np.void]] = []
+        self._item_count = 0
         self._queues: list[tuple[int, int, int, int]] = []
         self._threads: list[int] = []
 
@@ -168,8 +169,15 @@ class Program:
 
     def add_range(self, start: int, stop: int) -> int:
         """Add the steps from `start` to `stop`, exclusive, as a piece of work; return its index."""
-        self._items.append((start, stop))
-        return len(self._items) - 1
+        return self.add_ranges(np.array([start]), np.array([stop]))
+
+    def add_ranges(self, start: NDArray[np.int64], stop: NDArray[np.int64]) -> int:
+        """Add several ranges of steps as pieces of work; return the index of the first."""
+        items = np.empty(len(start), ITEMS)
+        items["start"], items["stop"] = start, stop
+        self._items.append(items)
+        self._item_count += len(items)
+        return self._item_count - len(items)
 
     def add_queue(self, items: Sequence[Iterable[Step]], endless: bool = False) -> int:
         """Add a queue of pieces of work, which its threads take in turn.
@@ -186,10 +194,10 @@ class Program:
         int
             The queue's index.
         """
-        first = len(self._items)
+        first = self._item_count
         for steps in items:
             self.add_item(steps)
-        return self.add_queue_of(first, len(self._items), endless)
+        return self.add_queue_of(first, self._item_count, endless)
 
     def add_queue_of(self, first: int, last: int, endless: bool = False) -> int:
         """Add a queue of items that were added before, `first` to `last` exclusive."""
@@ -252,7 +260,7 @@ class Program:
         return Tables(
             machine=facts,
             ops=self._ops[0] if len(self._ops) == 1 else np.concatenate([*self._ops, NO_OPS]),
-            items=np.array(self._items, dtype=ITEMS),
+            items=np.concatenate([*self._items, np.zeros(0, ITEMS)]),
             queues=np.array(self._queues, dtype=QUEUES),
             locks=locks,
             costs=costs,

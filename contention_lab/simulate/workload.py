@@ -197,9 +197,14 @@ def recorded_policy(lock: Lock, calibration: Calibration) -> LockPolicy:
     calibration
         Costs of the host.
     """
-    kind = KIND_OF_TYPE.get(lock.type.rpartition(".")[2], "parking")
+    kind = kind_of_type(lock.type)
     policy = POLICIES[kind].lock(calibration.costs_of(POLICIES[kind]))
     return replace(policy, gil_first=True) if lock.type in GIL_FIRST else policy
+
+
+def kind_of_type(lock_type: str) -> str:
+    """Return the kind of policy of a lock, by its type."""
+    return KIND_OF_TYPE.get(lock_type.rpartition(".")[2], "parking")
 
 
 KIND_OF_TYPE: Final = {

@@ -87,37 +87,44 @@ class GilUse:
         Of each thread, the longest holder first.
     sampled
         Whether it is known what threads did meanwhile, and not only who had the GIL.
+    exact
+        It is made of every wait and hold, as the layer below Python saw them, not of samples.
     """
 
     held_share: float
     switch_interval_s: float
     threads: tuple[GilThread, ...]
     sampled: bool
+    exact: bool
 
 
 def gil_use(trace: Trace) -> GilUse | None:
-    """Return the use of the GIL; None on a build without one, or if it was not sampled."""
+    """Return the use of the GIL; None on a build without one, or if nothing saw it."""
     gil = trace.gil
-    if len(gil) < 2:
+    if len(gil) < 2 and not len(trace.gil_totals):
         return None
     weight = _weights(gil["time_ns"].astype(np.int64), trace.duration_ns)
     taken = gil["flags"] & int(GilFlag.HELD) != 0
     held = _by_thread(gil["holder"][taken], weight[taken])
+    held_share = float(weight[taken].sum() / max(1.0, weight.sum()))
     interval = trace.meta.get("switch_interval_s")
     interval_s = float(interval) if isinstance(interval, int | float) else SWITCH_INTERVAL_S
     samples, waits = thread_samples(trace), _RecordedWaits(trace)
     totals = waits.gil_totals
-    held |= {thread: int(total["held_ns"]) / 1e9 for thread, total in totals.items()}
+    if totals:
+        held = {thread: int(total["held_ns"]) / 1e9 for thread, total in totals.items()}
+        held_share = min(1.0, sum(held.values()) * 1e9 / max(1, trace.duration_ns))
     threads = tuple(
         _thread(trace, thread, samples, waits, held.get(thread.id, 0.0), interval_s)
         for thread in trace.threads.values()
         if not thread.is_task
     )
     return GilUse(
-        held_share=float(weight[taken].sum() / max(1.0, weight.sum())),
+        held_share=held_share,
         switch_interval_s=interval_s,
         threads=tuple(sorted(threads, key=lambda one: (-one.held_s, one.thread.id))),
         sampled=bool(len(samples.thread) or totals),
+        exact=bool(totals),
     )
 
 
@@ -134,6 +141,8 @@ def held_share_between(trace: Trace, start_ns: int, end_ns: int) -> float:
 
 def _weights(time: Integers, duration_ns: int) -> npt.NDArray[np.float64]:
     """Return the time around each sample: half of that to the one before and the one after."""
+    if not len(time):
+        return np.zeros(0)
     middles = (time[1:] + time[:-1]) / 2.0
     bounds = np.concatenate([[0.0], middles, [max(float(duration_ns), float(time[-1]))]])
     return np.maximum(0.0, np.diff(bounds))

@@ -15,18 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contention_lab.analysis.gil_blame import caused_ns, lengths_ns, ns_by_stack
 from contention_lab.analysis.sites import user_frame
-from contention_lab.trace.layer_schema import GilEventFlag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from contention_lab.trace import Frame, Thread, Trace
+    from contention_lab.trace import Frame, Lock, Thread, Trace
     from contention_lab.trace.records import Records
-
-    Seconds = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +69,33 @@ class GilSite:
     waited_s
         Threads at this place waited so long for the GIL.
     held_s
-        Threads that gave it up at this place had had it so long while others waited.
+        Threads that gave it up at this place had had it so long, in holds that ended while others
+        waited.
+    caused_s
+        So long others waited meanwhile, all together.
     """
 
     site: Frame | None
     waited_s: float
     held_s: float
+    caused_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GilInLock:
+    """Waits for the GIL under a lock: whoever waits for the lock waits for the GIL, too.
+
+    Attributes
+    ----------
+    lock
+        The innermost recorded lock that the threads held.
+    waits, wait_s
+        How often and how long they waited, in seconds.
+    """
+
+    lock: Lock
+    waits: int
+    wait_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +112,30 @@ class GilWaits:
         Sum over the threads.
     held_s
         Time in which somebody had the GIL.
-    waits_in_locks_s
-        Waits, within `wait_s`, of threads that held a recorded lock meanwhile.
+    held_share
+        Of the recording.
+    waits, wait_p50_s, wait_p99_s, wait_max_s
+        How many, and how long they lasted: measured values of those recorded one by one (all of
+        them, but at level `counters`, where they are 0).
+    in_locks
+        Waits, within `wait_s`, of threads that held a recorded lock meanwhile, the longest first.
     """
 
     threads: tuple[ThreadGil, ...]
     sites: tuple[GilSite, ...]
     wait_s: float
     held_s: float
-    waits_in_locks_s: float
+    held_share: float
+    waits: int
+    wait_p50_s: float
+    wait_p99_s: float
+    wait_max_s: float
+    in_locks: tuple[GilInLock, ...]
+
+    @property
+    def waits_in_locks_s(self) -> float:
+        """All waits under locks together."""
+        return sum(row.wait_s for row in self.in_locks)
 
 
 def gil_waits(trace: Trace) -> GilWaits | None:
@@ -126,14 +156,18 @@ def gil_waits(trace: Trace) -> GilWaits | None:
         return None
     held_s = float(totals["held_ns"].sum()) / 1e9
     threads = [_thread(trace, row, held_s) for row in totals]
-    waits = trace.gil_waits
-    in_locks = waits[waits["lock"] != 0]
+    length = np.sort(lengths_ns(trace.gil_waits))
     return GilWaits(
         threads=tuple(sorted(threads, key=lambda row: (-row.wait_s, row.thread.id))),
         sites=_sites(trace),
         wait_s=float(totals["wait_ns"].sum()) / 1e9,
         held_s=held_s,
-        waits_in_locks_s=float(_seconds(in_locks).sum()),
+        held_share=min(1.0, held_s / (trace.duration_ns / 1e9)) if trace.duration_ns else 0.0,
+        waits=int(totals["waits"].sum()),
+        wait_p50_s=_quantile_s(length, 0.5),
+        wait_p99_s=_quantile_s(length, 0.99),
+        wait_max_s=_quantile_s(length, 1.0),
+        in_locks=_in_locks(trace, trace.gil_waits),
     )
 
 
@@ -154,35 +188,36 @@ def _thread(trace: Trace, row: np.void, all_held_s: float) -> ThreadGil:
 
 
 def _sites(trace: Trace) -> tuple[GilSite, ...]:
-    waited, held = _by_stack(trace.gil_waits), _by_stack(trace.gil_holds)
+    holds = trace.gil_holds
     sums: dict[Frame | None, list[float]] = {}
-    for column, by_stack in enumerate((waited, held)):
-        for stack, seconds in by_stack.items():
+    for column, by_stack in enumerate(
+        (
+            ns_by_stack(trace.gil_waits),
+            ns_by_stack(holds),
+            ns_by_stack(holds, caused_ns(trace.gil_waits, holds)),
+        )
+    ):
+        for stack, ns in by_stack.items():
             site = user_frame(trace.stack(stack))
-            sums.setdefault(site, [0.0, 0.0])[column] += seconds
+            sums.setdefault(site, [0.0, 0.0, 0.0])[column] += ns / 1e9
     rows = [GilSite(site, *seconds) for site, seconds in sums.items()]
     return tuple(sorted(rows, key=lambda row: (-row.waited_s, -row.held_s, str(row.site))))
 
 
-def _by_stack(events: Records) -> Mapping[int, float]:
-    """Seconds by stack; 0 stands for none. Events that wait for a stack go to the next with one."""
-    sums: dict[int, float] = {}
-    for thread in np.unique(events["thread"]):
-        own = events[events["thread"] == thread]
-        own = own[np.argsort(own["end_ns"], kind="stable")]
-        settled = (own["stack"] != 0) | (own["flags"] & int(GilEventFlag.NO_FRAMES) != 0)
-        # The number of the next settled event; what comes after the last one belongs to nothing.
-        number = np.cumsum(settled) - settled
-        stacks = np.append(own["stack"][settled], 0)
-        for stack, seconds in zip(
-            stacks, np.bincount(number, _seconds(own), len(stacks)), strict=True
-        ):
-            if seconds:
-                sums[int(stack)] = sums.get(int(stack), 0.0) + float(seconds)
-    return sums
+def _in_locks(trace: Trace, waits: Records) -> tuple[GilInLock, ...]:
+    held = waits[waits["lock"] != 0]
+    ids, which = np.unique(held["lock"], return_inverse=True)
+    counts = np.bincount(which, minlength=len(ids))
+    seconds = np.bincount(which, weights=lengths_ns(held), minlength=len(ids)) / 1e9
+    rows = [
+        GilInLock(trace.lock(lock), count, wait_s)
+        for lock, count, wait_s in zip(ids.tolist(), counts.tolist(), seconds.tolist(), strict=True)
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.wait_s, row.lock.id)))
 
 
-def _seconds(events: Records) -> Seconds:
-    start, end = events["start_ns"].astype(np.int64), events["end_ns"].astype(np.int64)
-    seconds: Seconds = np.maximum(end - start, 0) / 1e9
-    return seconds
+def _quantile_s(ordered_ns: np.ndarray, share: float) -> float:
+    """Return a measured value, the smallest that so large a share of all do not exceed."""
+    if not len(ordered_ns):
+        return 0.0
+    return float(ordered_ns[max(0, int(np.ceil(share * len(ordered_ns))) - 1)]) / 1e9

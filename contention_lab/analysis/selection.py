@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.trace import WaitKind
+from contention_lab.trace import ChunkKind, WaitKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy.typing as npt
 
     from contention_lab.trace import Records, Trace
@@ -39,8 +41,10 @@ def selected(trace: Trace, *, lock: str = "", thread: str = "", stack: str = "")
     Returns
     -------
     Trace
-        With all of its tables, and fewer records.
+        With all of its tables, and fewer records. Those of the GIL, which is no lock of the
+        program, are chosen by thread and stack only.
     """
+    trace = replace(trace, layer_chunks=_of_the_gil(trace, thread, stack))
     waits, holds, counters = trace.waits, trace.holds, trace.counters
     if lock:
         chosen = [one.id for one in trace.locks.values() if _in(lock, *_lock_texts(trace, one.id))]
@@ -53,14 +57,37 @@ def selected(trace: Trace, *, lock: str = "", thread: str = "", stack: str = "")
             part[np.isin(part["thread"], chosen)] for part in (waits, holds, counters)
         )
     if stack:
-        chosen = [
-            number
-            for number in trace.stacks
-            if any(_in(stack, frame.function, frame.filename) for frame in trace.stack(number))
-        ]
+        chosen = _stacks(trace, stack)
         waits, holds = (part[np.isin(part["stack"], chosen)] for part in (waits, holds))
         counters = counters[:0]
     return _with(trace, waits, holds, counters)
+
+
+def _of_the_gil(trace: Trace, thread: str, stack: str) -> Mapping[ChunkKind, Sequence[Records]]:
+    """Return the records of the layer below Python, those of the GIL cut down."""
+    chunks = dict(trace.layer_chunks)
+    parts = {
+        ChunkKind.GIL_WAITS: trace.gil_waits,
+        ChunkKind.GIL_HOLDS: trace.gil_holds,
+        ChunkKind.GIL_TOTALS: trace.gil_totals,
+    }
+    if thread:
+        ids = [one.id for one in trace.threads.values() if _in(thread, one.label)]
+        parts = {kind: part[np.isin(part["thread"], ids)] for kind, part in parts.items()}
+    if stack:
+        chosen = _stacks(trace, stack)
+        parts[ChunkKind.GIL_TOTALS] = parts[ChunkKind.GIL_TOTALS][:0]
+        for kind in (ChunkKind.GIL_WAITS, ChunkKind.GIL_HOLDS):
+            parts[kind] = parts[kind][np.isin(parts[kind]["stack"], chosen)]
+    return chunks | {kind: (part,) for kind, part in parts.items() if kind in chunks}
+
+
+def _stacks(trace: Trace, text: str) -> list[int]:
+    return [
+        number
+        for number in trace.stacks
+        if any(_in(text, frame.function, frame.filename) for frame in trace.stack(number))
+    ]
 
 
 def by_site(trace: Trace) -> Trace:

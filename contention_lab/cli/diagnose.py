@@ -28,7 +28,7 @@ SHOWN: Final = 3
 @click.option("--all", "show_all", is_flag=True, help=f"Show all findings, not the first {SHOWN}.")
 def command(paths: tuple[Path, ...], as_json: bool, show_all: bool) -> None:
     """Print the diagnosis."""
-    from contention_lab.cli.finding_lines import finding_lines
+    from contention_lab.cli.finding_lines import finding_lines, gil_lines
     from contention_lab.diagnosis import diagnose_together
     from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError
@@ -41,6 +41,8 @@ def command(paths: tuple[Path, ...], as_json: bool, show_all: bool) -> None:
     unseen, findings = diagnosis["not_seen"], diagnosis["findings"]
     for sentence in unseen if show_all else unseen[:SHOWN]:
         click.echo(f"not recorded: {visible(sentence)}", err=True)
+    for line in gil_lines(diagnosis):
+        click.echo(line, err=True)
     if as_json:
         click.echo(json.dumps(diagnosis, indent=2))
         return

@@ -45,6 +45,24 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
         yield f"   remedy   {remedy['text']}{_gain(remedy)}"
 
 
+def gil_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line about the GIL and where its figures are from; none where there are none.
+
+    Parameters
+    ----------
+    diagnosis
+        `Diagnosis.to_json()`.
+    """
+    share, wait_s = (diagnosis["totals"][name] for name in ("gil_share", "gil_wait_total_s"))
+    if diagnosis["gil_source"] is None or share is None:
+        return
+    held = f"GIL: held for {percent(share)} of the time"
+    if diagnosis["gil_source"] == "samples" or wait_s is None:
+        yield f"{held} (sampled, since the preloaded layer was not there)"
+    else:
+        yield f"{held}, waited for {duration(wait_s)} (every wait, by the preloaded layer)"
+
+
 def _gain(remedy: Mapping[str, Any]) -> str:
     low, high, speedup = (remedy[key] for key in ("speedup_low", "speedup_high", "speedup"))
     if speedup is not None:

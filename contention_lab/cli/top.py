@@ -1,7 +1,9 @@
 """Print the locks of a trace, the most waited for first.
 
 Waiting is the sum over all threads; the wait for the GIL after a lock was acquired is not in it.
-Locks of one name that were made at one place are one row; `--instances` tells them apart.
+Locks of one name that were made at one place are one row; `--instances` tells them apart. Where
+every wait for the GIL was recorded, it is a row as well, with the share of the time that anybody
+had it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _COLUMNS: Final = {
     "spin": "spin_s",
     "park": "park_s",
     "GIL": "gil_s",
+    "p50": "wait_p50_s",
     "p99": "wait_p99_s",
     "max": "wait_max_s",
     "held": "hold_s",
@@ -38,7 +41,7 @@ _COLUMNS: Final = {
 }
 """Columns by what they show of a `LockRow`."""
 
-_NEEDS_RECORDS: Final = frozenset({"wait_p99_s", "hold_s", "utilisation"})
+_NEEDS_RECORDS: Final = frozenset({"wait_p50_s", "wait_p99_s", "hold_s", "utilisation"})
 """Figures that are absent at level `counters`, which records no single wait and times no hold."""
 
 _TEXTS: Final = ("lock", "type", "made")
@@ -86,6 +89,7 @@ def command(
 ) -> None:
     """Print the table."""
     from contention_lab.analysis import by_site, lock_table, selected
+    from contention_lab.analysis.gil_row import gil_row
     from contention_lab.trace import Level, TraceError, load, not_seen
 
     if separator is not None and len(separator) != 1:
@@ -94,7 +98,10 @@ def command(
         trace = load(path)
     absent = _NEEDS_RECORDS if trace.level == Level.COUNTERS else frozenset()
     chosen = selected(trace, lock=lock, thread=thread, stack=stack)
-    found = lock_table(chosen) if instances else map(_each, lock_table(by_site(chosen)))
+    found = [*(lock_table(chosen) if instances else map(_each, lock_table(by_site(chosen))))]
+    gil = gil_row(chosen)
+    if gil is not None and lock.casefold() in f"{gil.lock.name} {gil.lock.type}".casefold():
+        found.append(gil)
     table = _sorted(found, _SORTABLE[column.lower()], reverse)
     if separator is not None:
         click.echo(_separated(table[:rows], separator, instances, absent), nl=False)

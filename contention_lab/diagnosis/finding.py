@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 HEALTHY = "healthy"
 IDLE_WAIT = "idle-wait"
+EVENTS = "events"
+SAMPLES = "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,9 @@ class Diagnosis:
         What is wrong with the trace, if anything: the diagnosis covers only what could be read.
     not_seen
         What was there and could not be recorded, one sentence each: nothing is said about it.
+    gil_source
+        What figures about the GIL are from: `events` (every wait and hold, by the layer below
+        Python) or `samples` (of the probe); None where there are none.
     """
 
     verdict: str
@@ -202,6 +207,7 @@ class Diagnosis:
     machine: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+    gil_source: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, schema 1."""
@@ -215,6 +221,7 @@ class Diagnosis:
             "machine": dict(self.machine),
             "problems": list(self.problems),
             "not_seen": list(self.not_seen),
+            "gil_source": self.gil_source,
         }
 
 

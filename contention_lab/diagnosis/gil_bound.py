@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
-from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
+from contention_lab.diagnosis.gil_parties import gil_parties
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_COVERING,
@@ -21,7 +21,6 @@ from contention_lab.diagnosis.thresholds import (
     LIGHT_USE,
 )
 from contention_lab.diagnosis.wording import duration, names, number, percent
-from contention_lab.trace import State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -116,13 +115,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     if len(field.hungry) < 2 or severity < LEAST_GIL_WAIT_SHARE or wait_s < LEAST_WAIT_S:
         return
     threads = [one.thread.id for one in field.hungry]
-    samples = stack_samples(file.trace)
-    waiting = samples["state"] == State.AWAITS_GIL
     held_s = sum(one.held_s for one in field.hungry)
-    victims = seen_at(file.trace, samples, waiting, wait_s, threads)
-    culprits = seen_at(
-        file.trace, samples, waiting | (samples["state"] == State.RUNNABLE), wait_s, threads
-    )
+    victims, culprits = gil_parties(file.trace, threads, threads, wait_s)
     where = f" in {names(victims, most=2)}" if victims else ""
     covering = _covering(file, threads, held_s)
     yield Finding(

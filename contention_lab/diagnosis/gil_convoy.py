@@ -9,7 +9,7 @@ import numpy as np
 from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.gil_bound import competition, spins
-from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
+from contention_lab.diagnosis.gil_parties import gil_parties
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_INTERVALS,
@@ -18,7 +18,6 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_SHARE,
 )
 from contention_lab.diagnosis.wording import duration, names, percent
-from contention_lab.trace import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,15 +54,11 @@ def find(file: CaseFile) -> Iterator[Finding]:
     severity = min(field.waiting(late), LARGEST_SEVERITY)
     if not late or not field.hungry or wait_s < LEAST_WAIT_S:
         return
-    samples = stack_samples(file.trace)
-    waiting = samples["state"] == State.AWAITS_GIL
-    victims = seen_at(file.trace, samples, waiting, wait_s, [one.thread.id for one in late])
-    culprits = seen_at(
+    victims, culprits = gil_parties(
         file.trace,
-        samples,
-        waiting | (samples["state"] == State.RUNNABLE),
-        wait_s,
+        [one.thread.id for one in late],
         [one.thread.id for one in field.hungry],
+        wait_s,
     )
     each_s = float(np.median([one.wait_each_s for one in late]))
     several = "s" * (len(late) != 1)

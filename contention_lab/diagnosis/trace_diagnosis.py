@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from contention_lab.diagnosis import healthy
 from contention_lab.diagnosis.case_file import CaseFile
-from contention_lab.diagnosis.finding import Diagnosis
+from contention_lab.diagnosis.finding import EVENTS, SAMPLES, Diagnosis
 from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
@@ -43,14 +43,16 @@ def diagnose(trace: Trace) -> Diagnosis:
         machine=_mapping(trace.meta.get("machine")),
         problems=trace.problems,
         not_seen=not_seen(trace),
+        gil_source=_gil_source(file),
     )
 
 
 def totals(file: CaseFile) -> dict[str, float | int | None]:
     """Return sums over the program, times in seconds.
 
-    `gil_share` is the share of the time that anybody had the GIL, None where there is none or it
-    was not sampled. `gil_wait_s` is the waiting for it after waits for locks.
+    `gil_share` is the share of the time that anybody had the GIL, None where there is none or
+    nothing saw it. `gil_wait_s` is the waiting for it after waits for locks; `gil_wait_total_s` all
+    waiting for it, None where it was only sampled.
     """
     status = file.trace.status
 
@@ -65,10 +67,21 @@ def totals(file: CaseFile) -> dict[str, float | int | None]:
         "spin_s": sum(row.spin_s for row in file.rows),
         "gil_share": None if file.gil is None else file.gil.held_share,
         "gil_wait_s": sum(row.gil_s for row in file.rows),
+        "gil_wait_total_s": (
+            float(file.trace.gil_totals["wait_ns"].sum()) / 1e9
+            if len(file.trace.gil_totals)
+            else None
+        ),
         "coordination_wait_s": sum(time.coordination_s for time in file.times),
         "dropped": stated("dropped_waits", "dropped_holds"),
         "overhead_s": stated("self_ns", "writer_cpu_ns") / 1e9,
     }
+
+
+def _gil_source(file: CaseFile) -> str | None:
+    if file.gil is None:
+        return None
+    return EVENTS if file.gil.exact else SAMPLES
 
 
 def _mapping(value: Any) -> dict[str, Any]:

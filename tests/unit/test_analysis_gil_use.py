@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contention_lab.analysis.gil_use import GilThread, gil_use
-from contention_lab.trace import Call, State, TraceBuilder, parse
+from contention_lab.trace import Call, ChunkKind, State, TraceBuilder, parse
 
 MS = 1_000_000
 
@@ -77,3 +77,33 @@ def test_tasks_have_no_gil() -> None:
         builder.add_gil_sample(at * MS, 1)
 
     assert list(threads(builder)) == ["loop"]
+
+
+def test_exact_events_need_no_samples() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    for name, wait_ms, held_ms in (("a", 20, 50), ("b", 40, 30)):
+        thread = builder.add_thread(name)
+        builder.add_layer_event(
+            ChunkKind.GIL_TOTALS, thread=thread, wait_ns=wait_ms * MS, held_ns=held_ms * MS, holds=1
+        )
+    use = gil_use(parse(builder.bytes()))
+
+    assert use is not None
+    assert use.exact
+    assert use.held_share == pytest.approx(0.8)
+    assert [(one.thread.name, one.wait_s) for one in use.threads] == [
+        ("a", pytest.approx(0.02)),
+        ("b", pytest.approx(0.04)),
+    ]
+
+
+def test_samples_do_not_change_the_share_of_exact_events() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    thread = builder.add_thread("a")
+    builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=thread, held_ns=10 * MS, holds=1)
+    for at in range(100):
+        builder.add_gil_sample(at * MS, thread)
+    use = gil_use(parse(builder.bytes()))
+
+    assert use is not None
+    assert use.held_share == pytest.approx(0.1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from contention_lab.analysis import selected
+from contention_lab.analysis.gil_row import gil_row
 from contention_lab.analysis.gil_waits import GilWaits, gil_waits
 from contention_lab.trace import ChunkKind, TraceBuilder, parse
 from contention_lab.trace.layer_schema import GilEventFlag
@@ -119,3 +121,70 @@ def test_waits_inside_a_critical_section_are_summed_apart() -> None:
     program.wait(0, 20, 25)
 
     assert program.table().waits_in_locks_s == pytest.approx(0.010)
+
+
+def test_a_wait_is_caused_by_the_holds_it_overlaps() -> None:
+    program = Program()
+    program.total(0, waits=1)
+    program.hold(0, 0, 10)
+    program.wait(1, 2, 14)  # 8 ms of it during the first hold, 2 during the third's
+    program.hold(0, 12, 20)
+    program.wait(1, 16, 20)
+
+    table = program.table()
+    [load] = [site for site in table.sites if site.site and site.site.function == "load"]
+
+    assert load.caused_s == pytest.approx(0.014)
+    assert load.held_s == pytest.approx(0.018)
+
+
+def test_its_waits_have_quantiles_and_its_holds_a_share_of_the_time() -> None:
+    program = Program()
+    for at in range(10):
+        program.wait(0, at, at + 0.1 * (at + 1))
+    program.total(0, waits=10, wait_ns=5 * MS, held_ns=40 * MS)
+
+    table = program.table()
+
+    assert table.waits == 10
+    assert table.held_share == pytest.approx(0.4)
+    quantiles = table.wait_p50_s, table.wait_p99_s, table.wait_max_s
+    assert quantiles == pytest.approx((0.0005, 0.001, 0.001))
+
+
+def test_waits_under_a_lock_are_told_by_lock() -> None:
+    program = Program()
+    program.total(0, waits=2)
+    other = program.builder.add_lock("Mutex", name="cache")
+    program.wait(0, 0, 3, lock=program.lock)
+    program.wait(0, 4, 9, lock=other)
+    program.wait(0, 10, 11)
+
+    rows = program.table().in_locks
+
+    assert [(row.lock.label, row.waits, row.wait_s) for row in rows] == [
+        ("cache", 1, pytest.approx(0.005)),
+        ("lock #1", 1, pytest.approx(0.003)),
+    ]
+
+
+def test_it_is_a_row_like_those_of_locks() -> None:
+    program = Program()
+    program.wait(0, 0, 3)
+    program.total(0, waits=1, wait_ns=3 * MS, holds=7, held_ns=25 * MS)
+    row = gil_row(parse(program.builder.bytes()))
+
+    assert row is not None
+    assert (row.lock.label, row.acquires, row.contended, row.threads) == ("GIL", 7, 1, 1)
+    assert (row.wait_s, row.utilisation) == (pytest.approx(0.003), pytest.approx(0.25))
+
+
+def test_a_choice_of_threads_or_stacks_is_one_of_its_events() -> None:
+    program = Program()
+    for who, end_ms in ((0, 3), (1, 9)):
+        program.wait(who, 0, end_ms)
+        program.total(who, waits=1, wait_ns=end_ms * MS, holds=1)
+    trace = parse(program.builder.bytes())
+    rows = [gil_row(selected(trace, **by)) for by in ({"thread": "first"}, {"stack": "parse"})]
+
+    assert [row.wait_s for row in rows if row] == [pytest.approx(0.003), pytest.approx(0.009)]

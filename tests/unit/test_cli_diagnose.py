@@ -9,7 +9,7 @@ import pytest
 
 from contention_lab.cli import main
 from contention_lab.cli.finding_lines import finding_lines
-from contention_lab.trace import TraceBuilder
+from contention_lab.trace import ChunkKind, TraceBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,3 +113,29 @@ def test_of_several_traces_those_that_cannot_be_read_are_left_out_and_said_to_be
     assert "run.77.clt: is empty" in capsys.readouterr().err
     assert main(["report", str(empty), str(path), "-o", str(tmp_path / "page.html")]) == 0
     assert main(["diagnose", str(empty)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("events", "GIL: held for 60 % of the time, waited for 9.0 ms (every wait, by the"),
+        ("samples", "GIL: held for 100 % of the time (sampled, since the preloaded layer was not"),
+    ],
+)
+def test_it_says_where_figures_about_the_gil_are_from(
+    source: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    thread = builder.add_thread("worker")
+    if source == "events":
+        totals = {"waits": 3, "wait_ns": 9 * MS, "holds": 5, "held_ns": 60 * MS}
+        builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=thread, **totals)
+    else:
+        for at in range(100):
+            builder.add_gil_sample(at * MS, thread)
+    builder.write(tmp_path / "gil.clt")
+
+    assert main(["diagnose", str(tmp_path / "gil.clt")]) == 0
+
+    assert said in capsys.readouterr().err
+    assert json.loads(_json(tmp_path / "gil.clt", capsys))["gil_source"] == source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contention_lab.cli import main
-from contention_lab.trace import Level, TraceBuilder
+from contention_lab.trace import ChunkKind, Level, TraceBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,9 +97,27 @@ def test_what_a_level_does_not_record_is_absent_and_not_zero(
     assert main(["top", str(tmp_path / "run.clt")]) == 0
     names, line = capsys.readouterr().out.splitlines()
     absent = level == Level.COUNTERS
-    for name in ("wait_p99_s", "hold_s", "utilisation"):
+    for name in ("wait_p50_s", "wait_p99_s", "hold_s", "utilisation"):
         assert (figures[name] == "") == absent
     assert float(figures["wait_max_s"]) == pytest.approx(0.002)
     assert float(figures["wait_s"]) == pytest.approx(0.003)
-    assert line.count("\N{EN DASH}") == 3 * absent
+    assert line.count("\N{EN DASH}") == 4 * absent
     assert names.split()[0] == "lock"
+
+
+def test_the_gil_is_a_row_where_every_wait_is_known(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    worker = builder.add_thread("worker")
+    builder.add_layer_event(
+        ChunkKind.GIL_TOTALS, thread=worker, waits=3, wait_ns=9 * MS, holds=5, held_ns=60 * MS
+    )
+    builder.write(tmp_path / "gil.clt")
+
+    [head, row] = _rows(tmp_path / "gil.clt", capsys, "--lock", "gil")
+    of = dict(zip(head, row, strict=True))
+
+    assert (of["lock"], of["acquires"], of["contended"]) == ("GIL", "5", "3")
+    assert (float(of["wait_s"]), float(of["utilisation"])) == pytest.approx((0.009, 0.6))
+    assert [row[0] for row in _rows(path, capsys) if row[0] == "GIL"] == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contention_lab.diagnosis import Diagnosis, diagnose
-from contention_lab.trace import Call, Outcome, State, TraceBuilder, WaitFlag, parse
+from contention_lab.trace import Call, ChunkKind, Outcome, State, TraceBuilder, WaitFlag, parse
 
 MS = 1_000_000
 
@@ -202,3 +202,49 @@ def test_more_native_threads_than_cores_are_too_many() -> None:
 )
 def test_native_threads_that_fit_are_no_finding(changes: dict[str, Any]) -> None:
     assert crowd(**changes).verdict == "healthy"
+
+
+# where the GIL's figures are from
+
+
+def test_exact_events_name_both_sides_without_a_sample() -> None:
+    builder = TraceBuilder(meta={"machine": {"cores": 2}}, duration_ns=600 * MS)
+    stacks = [
+        builder.add_stack(builder.add_frame(name, "/src/rows.py", 4)) for name in ("parse", "count")
+    ]
+    threads = [builder.add_thread(name) for name in ("a", "b")]
+    for at in range(60):
+        has, waits = threads[at % 2], threads[1 - at % 2]
+        times = {"start_ns": at * 10 * MS, "end_ns": (at + 1) * 10 * MS}
+        for kind, who in ((ChunkKind.GIL_HOLDS, has), (ChunkKind.GIL_WAITS, waits)):
+            builder.add_layer_event(kind, thread=who, stack=stacks[who - 1], **times)
+    for thread in threads:
+        builder.add_layer_event(
+            ChunkKind.GIL_TOTALS,
+            thread=thread,
+            waits=30,
+            wait_ns=300 * MS,
+            holds=30,
+            held_ns=300 * MS,
+        )
+    builder.set_status(process_cpu_ns=600 * MS)
+    diagnosis = diagnose(parse(builder.bytes()))
+
+    (finding,) = diagnosis.findings
+    assert finding.kind == "gil-bound"
+    for side in (finding.victims, finding.culprits):
+        assert {party.site.function: party.share for party in side if party.site} == {
+            "parse": pytest.approx(0.5),
+            "count": pytest.approx(0.5),
+        }
+    assert diagnosis.gil_source == "events"
+    assert diagnosis.totals["gil_share"] == pytest.approx(1.0)
+    assert diagnosis.totals["gil_wait_total_s"] == pytest.approx(0.6)
+
+
+def test_it_is_said_that_the_gil_was_only_sampled() -> None:
+    diagnosis = Turns().diagnosis()
+
+    assert diagnosis.gil_source == diagnosis.to_json()["gil_source"] == "samples"
+    assert diagnosis.totals["gil_wait_total_s"] is None
+    assert diagnose(parse(TraceBuilder(duration_ns=MS).bytes())).gil_source is None

@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.polling import Looks, vain_gets, vain_tries, vain_waits
+from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.finding import AccusedLock, Finding, Remedy
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples, waited_at
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
+    LEAST_LOOKS,
     LEAST_LOOKS_IN_VAIN,
     LEAST_POLL_OF_CPU,
     LEAST_POLL_RATIO,
+    LEAST_TRIES_IN_VAIN,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
     LONGEST_POLL_S,
     MOST_FOUND,
     MOST_HELD_OF_TRIES,
+    MOSTLY,
 )
 from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent
-from contention_lab.trace import Outcome
+from contention_lab.trace import Outcome, WaitFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +41,8 @@ KIND: Final = "busy-polling"
 def find(file: CaseFile) -> Iterator[Finding]:
     """Yield the finding for each lock, queue, event or condition that it is true of.
 
-    It is true if threads look at it a hundred times or more in vain, and one of these holds:
+    It is true if threads look at it a hundred times or more in vain (or twenty times, and sleep for
+    most of the time between), and one of these holds:
 
     - they try to take a lock without blocking, and spend a tenth of its users' time or more
       between the first failed try and the one that succeeds, although for most of that time
@@ -89,7 +94,7 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         return None
     lost_share = wait_s * (1.0 - case.blamed_share) / case.user_wall_s
     if (
-        count < LEAST_LOOKS_IN_VAIN
+        count < (LEAST_TRIES_IN_VAIN if _sleep_between(file, looks) else LEAST_LOOKS_IN_VAIN)
         or lost_share < LEAST_WAIT_SHARE
         or case.blamed_share > MOST_HELD_OF_TRIES
         or wait_s < 0.5 * case.total("wait_s")
@@ -112,6 +117,17 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         evidence={**case.evidence(), "looks_in_vain": count, "looking_s": wait_s},
         remedies=(_wait_instead(case.lock.name, severity),),
     )
+
+
+def _sleep_between(file: CaseFile, looks: tuple[Looks, ...]) -> bool:
+    """Tell whether threads slept for most of the time between failed tries."""
+    waits = file.trace.wait_columns
+    mine = np.isin(waits["lock"], [one.lock for one in looks])
+    mine &= waits["flags"] & int(WaitFlag.SERIES) != 0
+    start, end = (waits[name][mine].astype(np.int64) for name in ("start_ns", "end_ns"))
+    threads = {thread for one in looks for thread in one.threads}
+    doing = file.activity.doing(threads, Windows.union(start, end))
+    return doing.samples >= LEAST_LOOKS and doing.sleeping >= MOSTLY
 
 
 def _of_looks(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:

@@ -243,6 +243,10 @@ LEAST_LOOKS_IN_VAIN: Final = 100
 """Looks in vain, of each thread where they cost CPU time, from which it is polling: few programs
 retry anything that often by design."""
 
+LEAST_TRIES_IN_VAIN: Final = 20
+"""And failed tries at a lock between which threads do nothing but sleep: who does something else if
+a lock is taken does not sleep instead."""
+
 LONGEST_POLL_S: Final = 0.005
 """Timeout up to which a wait is a look; longer ones cost less CPU time than is worth a word."""
 

@@ -255,6 +255,32 @@ cl_lock_acquire(cl_lock *lock, int blocking, uint64_t deadline)
     return cl_lock_block_recorded(lock, thread, block, site, blocking, deadline);
 }
 
+/* A thread has asked whether the lock is held. If another one holds it, that is a try that failed; if none
+ * does, whoever asked for that waits no longer. */
+static void
+cl_lock_looked_at(cl_lock *lock, int is_held)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
+    if (thread == NULL || thread->coordinating != 0) {
+        return;
+    }
+    if (!is_held) {
+        if (thread->tries.count != 0 && thread->tries.record.lock == lock->id) {
+            cl_tries_end(thread, cl_now());
+        }
+        return;
+    }
+    uint64_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+    if (atomic_load_explicit(&lock->hold_epoch, memory_order_relaxed) == epoch && owner >> 32 == thread->id) {
+        return; /* its own: an assertion */
+    }
+    cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);
+    if (block != NULL) {
+        cl_record_failed_try(lock, thread, block);
+    }
+}
+
 static inline void
 cl_count_hold(cl_block *block, uint64_t length_ns)
 {

@@ -257,7 +257,9 @@ static PyObject *
 cl_lock_locked(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return PyBool_FromLong(cl_lock_is_held((cl_lock *)object));
+    int is_held = cl_lock_is_held((cl_lock *)object);
+    cl_lock_looked_at((cl_lock *)object, is_held);
+    return PyBool_FromLong(is_held);
 }
 
 /* In a forked child: free, without waiters, whoever held it. */

@@ -148,6 +148,26 @@ def test_failed_tries_are_all_counted_and_detailed_now_and_then(path: Path) -> N
     assert counter(trace, "contended", "polled") == 0
 
 
+def test_asking_whether_another_thread_holds_a_lock_is_a_try_that_fails(path: Path) -> None:
+    lock, free = Mutex("watched"), Mutex("free")
+
+    def ask() -> None:
+        for _ in range(40):
+            assert lock.locked()
+        with free:
+            assert free.locked()  # its own: no try
+        assert not free.locked()
+
+    with cl.record(path):
+        hold_while(lock, ask)
+        assert not lock.locked()
+    trace = cl.load(path)
+    assert counter(trace, "failed_tries", "watched") == 40
+    assert counter(trace, "failed_tries", "free") == 0
+    tries = trace.waits[trace.waits["outcome"] == Outcome.FAILED_TRY]
+    assert trace.threads[int(tries[0]["holder"])].name == "culprit"
+
+
 def test_a_release_by_another_thread_is_a_hand_off(path: Path) -> None:
     lock = Mutex("passed on")
     with cl.record(path, level="trace"):

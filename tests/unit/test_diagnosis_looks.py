@@ -112,6 +112,51 @@ def test_a_few_tries_are_no_polling() -> None:
     assert tries(holder=State.BLOCKED, spin_cpu=0.01, held=0.1, count=75).verdict == "healthy"
 
 
+def few_tries(*, call: Call = Call.SLEEP, turns: int = 15) -> Diagnosis:
+    """Two threads that try three times each in 30 ms, and sleep (or do something else) between."""
+    builder = TraceBuilder(meta=CORES, duration_ns=1000 * MS)
+    frames = [builder.add_frame(name, "/src/job.py", 3 + at) for at, name in enumerate("mhw")]
+    lock = builder.add_lock("threading.Lock", name="flag", site=frames[0])
+    holder = builder.add_thread("holder")
+    stack, working = builder.add_stack(frames[2]), builder.add_stack(frames[1])
+    others = [builder.add_thread(f"worker {k}") for k in range(2)]
+    for start in range(0, turns * 60 * MS, 60 * MS):
+        builder.add_hold(lock, holder, start, start + 2 * MS, site=frames[1], stack=working)
+        for thread in others:
+            builder.add_wait(
+                lock,
+                thread,
+                start,
+                start + 30 * MS,
+                stack=stack,
+                holder=holder,
+                holder_stack=working,
+                outcome=Outcome.FAILED_TRY,
+                flags=int(WaitFlag.SERIES),
+                spins=3,
+                park_ns=30 * MS,
+            )
+            for at in range(1, 30, 5):
+                builder.add_state(start + at * MS, thread, State.BLOCKED, call=int(call))
+    for thread in others:
+        builder.add_counter(lock, thread, failed_tries=3 * turns, wait_ns=turns * 30 * MS)
+    builder.add_counter(lock, holder, acquires=turns, hold_ns=turns * 2 * MS)
+    builder.set_status(process_cpu_ns=100 * MS)
+    return diagnose(parse(builder.bytes()))
+
+
+def test_few_tries_with_sleeps_between_them_are_polling() -> None:
+    assert few_tries().verdict == "busy-polling"
+
+
+def test_few_tries_with_something_else_between_them_are_no_polling() -> None:
+    assert "busy-polling" not in {one.kind for one in few_tries(call=Call.SOCKET).findings}
+
+
+def test_very_few_tries_are_no_polling_whatever_is_between_them() -> None:
+    assert "busy-polling" not in {one.kind for one in few_tries(turns=3).findings}
+
+
 def timeouts(
     *,
     timeout_ms: float = 0.2,

@@ -159,6 +159,30 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:
     assert trace.meta["argv"] == ["program.py"]
 
 
+def test_a_file_too_large_sends_the_program_no_signal(tmp_path: Path) -> None:
+    status, out, err = record(
+        tmp_path,
+        """
+        import os, resource, signal, threading, warnings
+        warnings.simplefilter("ignore")
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        lock = threading.Lock()
+        if (child := os.fork()) == 0:
+            with lock:
+                pass
+            raise SystemExit(5)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        "--subprocesses",
+    )
+
+    assert (status, out) == (0, "5\n")
+    assert re.fullmatch(
+        rf"contention-lab: program\.clt: File too large, so the trace ends there; {COUNTED}\n", err
+    )
+
+
 def test_a_folder_that_goes_away_does_not_stop_the_program(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     status, out, err = record(

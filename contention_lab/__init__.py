@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
     from contention_lab.capture import Session, record
     from contention_lab.diagnosis import diagnose
-    from contention_lab.locks import Mutex, SpinLock, TicketLock
+    from contention_lab.locks import AdaptiveMutex, McsLock, Mutex, SpinLock, TicketLock
     from contention_lab.trace import Trace, TraceError, load
 
 __version__ = "0.1.0"
 __all__ = [
+    "AdaptiveMutex",
+    "McsLock",
     "Mutex",
     "Session",
     "SpinLock",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "AdaptiveMutex": "contention_lab.locks",
+    "McsLock": "contention_lab.locks",
     "Mutex": "contention_lab.locks",
     "Session": "contention_lab.capture",
     "SpinLock": "contention_lab.locks",

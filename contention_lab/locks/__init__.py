@@ -3,17 +3,22 @@
 A new lock is one file here and one line in `KINDS`, by whose keys scenarios and clients choose.
 """
 
+from collections.abc import Callable
 from typing import Final
 
+from contention_lab.locks.adaptive_mutex import AdaptiveMutex
+from contention_lab.locks.mcs_lock import McsLock
 from contention_lab.locks.mutex import Mutex
 from contention_lab.locks.protocol import Lock
 from contention_lab.locks.spinlock import SpinLock
 from contention_lab.locks.ticket_lock import TicketLock
 
-KINDS: Final[dict[str, type[Mutex] | type[SpinLock] | type[TicketLock]]] = {
+KINDS: Final[dict[str, Callable[[str], Lock]]] = {
     "mutex": Mutex,
     "spinlock": SpinLock,
     "ticket": TicketLock,
+    "mcs": McsLock,
+    "adaptive": AdaptiveMutex,
 }
 
-__all__ = ["KINDS", "Lock", "Mutex", "SpinLock", "TicketLock"]
+__all__ = ["KINDS", "AdaptiveMutex", "Lock", "McsLock", "Mutex", "SpinLock", "TicketLock"]

@@ -49,6 +49,23 @@ cl_thread_cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* CPU time of a thread that may be running; 0 if the system does not tell. */
+static inline uint64_t
+cl_other_thread_cpu_ns(uint32_t native_id)
+{
+#if defined(__linux__)
+    /* Linux packs the kernel's thread id into a clock id: ~tid << 3, 6 for "per thread, scheduler". */
+    struct timespec now;
+    clockid_t clock = (clockid_t)((~(unsigned)native_id << 3) | 6u);
+    if (clock_gettime(clock, &now) == 0) {
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    }
+#else
+    (void)native_id;
+#endif
+    return 0;
+}
+
 /* How often the scheduler has taken the calling thread off its core against its will; 0 if the system
  * does not say. */
 static inline uint32_t

@@ -13,7 +13,7 @@
 #include "counters.h"
 
 enum { CL_FREE = 0, CL_HELD = 1, CL_HELD_PARKED = 2 };
-enum { CL_KIND_MUTEX, CL_KIND_SPIN, CL_KIND_TICKET }; /* the first two are `state` alone */
+enum { CL_KIND_MUTEX, CL_KIND_SPIN, CL_KIND_ADAPTIVE, CL_KIND_TICKET, CL_KIND_MCS };
 enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK };
 
 /* Types that stand in for those of `threading` go by their names; others by their own (NULL). */

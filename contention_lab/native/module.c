@@ -307,7 +307,7 @@ core_exec(PyObject *module)
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source", "SpinLock",
-                                       "TicketLock"};
+                                       "TicketLock", "McsLock", "AdaptiveMutex"};
     _Static_assert(sizeof ours / sizeof *ours <= CL_LOCK_TYPES, "lock types");
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         PyObject *type = PyObject_GetAttrString(module, ours[i]);

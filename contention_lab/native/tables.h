@@ -117,23 +117,6 @@ cl_write_locks(cl_file *file, cl_lock_info *newest, cl_buffer *buffer)
     cl_file_send(file, CL_LOCKS, 0, 0, buffer);
 }
 
-/* CPU time of a thread that may be running; 0 if the system does not tell. */
-static uint64_t
-cl_other_thread_cpu_ns(uint32_t native_id)
-{
-#if defined(__linux__)
-    /* Linux packs the kernel's thread id into a clock id: ~tid << 3, 6 for "per thread, scheduler". */
-    struct timespec now;
-    clockid_t clock = (clockid_t)((~(unsigned)native_id << 3) | 6u);
-    if (clock_gettime(clock, &now) == 0) {
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    }
-#else
-    (void)native_id;
-#endif
-    return 0;
-}
-
 static void
 cl_write_thread(cl_file *file, cl_thread *thread, cl_buffer *buffer)
 {

@@ -21,6 +21,8 @@ KINDS = [
     "SpinLock(yield_after=10)",
     "SpinLock(park_after=1000)",
     "TicketLock()",
+    "McsLock()",
+    "AdaptiveMutex()",
 ]
 
 

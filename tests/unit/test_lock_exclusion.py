@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contention_lab.locks import KINDS, SpinLock, TicketLock
+from contention_lab.locks import KINDS, McsLock, SpinLock, TicketLock
 from contention_lab.native._core import lock_hammer
 
 if TYPE_CHECKING:
@@ -16,8 +16,12 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     **KINDS,
     "spinlock-park": lambda: SpinLock(park_after=100),
     "ticket-yield": lambda: TicketLock(yield_after=20),
+    "mcs-yield": lambda: McsLock(yield_after=20),
 }
-FIFO_SPINNERS = {"ticket"}  # with more threads than cores each hand-over takes a scheduler's slice
+FIFO_SPINNERS = {
+    "ticket",
+    "mcs",
+}  # with more threads than cores each hand-over takes a scheduler's slice
 
 
 def rounds_for(name: str, rounds: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contention_lab.locks import TicketLock
+from contention_lab.locks import McsLock, TicketLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 QUEUES: dict[str, Callable[[], Any]] = {
     "ticket": TicketLock,
     "ticket-yield": lambda: TicketLock(yield_after=20),
+    "mcs": McsLock,
+    "mcs-yield": lambda: McsLock(yield_after=20),
 }
 
 

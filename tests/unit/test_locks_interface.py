@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contention_lab.locks import KINDS, Mutex, SpinLock, TicketLock
+from contention_lab.locks import KINDS, McsLock, Mutex, SpinLock, TicketLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,11 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "spinlock-yield": lambda: SpinLock(yield_after=10),
     "spinlock-park": lambda: SpinLock(park_after=100),
     "ticket-yield": lambda: TicketLock(yield_after=10),
+    "mcs-yield": lambda: McsLock(yield_after=10),
 }
 
 # With more threads than cores each hand-over takes a slice of the scheduler.
-SLOW = {"threading.Lock", "ticket"}
+SLOW = {"threading.Lock", "ticket", "mcs"}
 
 
 @pytest.fixture(params=VARIANTS)

@@ -25,6 +25,7 @@ COMMANDS: "Final" = (
     "diagnose",
     "top",
     "explain",
+    "export",
     "fit",
     "predict",
     "simulate",

@@ -28,7 +28,7 @@ NOT_EXCLUSIVE: Final = (*("Semaphore", "Event", "Barrier", "Queue"), "Thread")
 """Types that several threads may hold at once, or nobody holds, or that say whether a thread has
 ended (`threading.Lock in Thread`): no locks of a simulation."""
 AWAITED: Final = -2
-"""In place of a hold: the step is a wait for others to do something."""
+"""In place of a hold: the step is a wait for others to do something, which they did."""
 GRAIN_NS: Final = 100e3
 """Where Python and native code alternate, and nobody recorded how, they do so about this often."""
 MOST_GRAINS: Final = 8
@@ -36,7 +36,7 @@ MOST_GRAINS: Final = 8
 MOST_COUNTED: Final = 2_000_000
 """Holds of a thread, at most, that are put back after having only been counted."""
 
-_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _EDGE = range(7)
+_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _DOZE, _UP, _EDGE = range(9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,8 @@ def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> H
     out_start, out_end = _lock_waits(trace, thread)
     coordination = coordination_waits(trace)
     coordination = coordination.where(coordination.thread == thread)
+    in_vain = coordination.of(trace.wait_columns["outcome"]) == Outcome.TIMED_OUT
+    dozed, slept = coordination.where(in_vain), coordination.where(~in_vain)
     held = _recorded(trace, thread).between(began, ended)
     absent_start = np.concatenate([out_start, coordination.start_ns])
     absent_end = np.concatenate([out_end, coordination.end_ns])
@@ -140,17 +142,20 @@ def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> H
             held.start,
             out_start,
             out_end,
-            coordination.start_ns,
-            coordination.end_ns,
+            slept.start_ns,
+            slept.end_ns,
+            dozed.start_ns,
+            dozed.end_ns,
             [began, ended],
         ]
     ).clip(began, ended)
     kinds = np.repeat(
-        [_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _EDGE],
+        [_RELEASE, _ACQUIRE, _OUT, _BACK, _SLEEP, _AWAKE, _DOZE, _UP, _EDGE],
         [
             *[len(held.end)] * 2,
             *[len(out_start)] * 2,
-            *[len(coordination.start_ns)] * 2,
+            *[len(slept.start_ns)] * 2,
+            *[len(dozed.start_ns)] * 2,
             2,
         ],
     )
@@ -259,12 +264,13 @@ def _steps(trace: Trace, thread: int, moments: Moments, lived: float) -> History
     """Turn moments into steps: what lies between two of them, then what happens."""
     times, kinds, locks, records = moments
     gaps = np.diff(times, prepend=times[:1]).astype(np.float64)
-    change = np.zeros((3, len(times)), np.int64)
-    for row, (more, less) in enumerate(((_ACQUIRE, _RELEASE), (_OUT, _BACK), (_SLEEP, _AWAKE))):
+    change = np.zeros((4, len(times)), np.int64)
+    pairs = ((_ACQUIRE, _RELEASE), (_OUT, _BACK), (_SLEEP, _AWAKE), (_DOZE, _UP))
+    for row, (more, less) in enumerate(pairs):
         change[row] = (kinds == more).astype(np.int64) - (kinds == less).astype(np.int64)
     depth = np.cumsum(change, axis=1)
-    out, sleeping = (np.concatenate([[0], row[:-1]]) for row in depth[1:])
-    own = (out == 0) & (sleeping == 0)
+    out, sleeping, dozing = (np.concatenate([[0], row[:-1]]) for row in depth[1:])
+    own = (out == 0) & (sleeping == 0) & (dozing == 0)
     innermost = _innermost(kinds, depth[0])
     stretches = Stretches(
         times - gaps,
@@ -276,7 +282,7 @@ def _steps(trace: Trace, thread: int, moments: Moments, lived: float) -> History
     use = time_use(trace, thread, float(gaps[own].sum()) / max(lived, 1e-9))
     spent = own_time(trace, thread, stretches, use)
     awaited = (out == 0) & (sleeping > 0)
-    off_core = np.where(awaited, gaps, spent.asleep_ns)
+    off_core = np.where(awaited | ((out == 0) & (dozing > 0)), gaps, spent.asleep_ns)
     events = np.isin(kinds, (_ACQUIRE, _RELEASE))
 
     grains = np.clip(np.ceil(spent.on_core_ns / GRAIN_NS), 1, MOST_GRAINS).astype(np.int64)
@@ -310,7 +316,9 @@ def history_of(
     acquires = (ops["code"] == Op.ACQUIRE).astype(np.int64)
     depth = np.cumsum(acquires - (ops["code"] == Op.RELEASE))
     cuts = np.unique(np.concatenate([[0], np.flatnonzero(depth == 0) + 1, [len(ops)]]))
-    spent = np.concatenate([[0.0], np.cumsum(ops["ns"])])[cuts]
+    # Elsewhere `ns` is no time: how many locks there are to choose from.
+    times = np.where((ops["code"] == Op.ACQUIRE) | (ops["code"] == Op.RELEASE), 0.0, ops["ns"])
+    spent = np.concatenate([[0.0], np.cumsum(times)])[cuts]
     return History(thread, ops, holds, cuts.astype(np.int64), spent, use)
 
 

@@ -235,7 +235,7 @@ def _without_waits(one: History) -> History:
 
 def _thinned(one: History, share: float) -> History:
     """Return about a share of a history, as stretches taken evenly from all of it."""
-    if share >= 1.0 or len(one.cuts) < 4 * STRETCHES:
+    if share >= 1.0 or len(one.cuts) < 2 * STRETCHES:
         return one
     edges = np.linspace(0.0, float(one.spent_ns[-1]), STRETCHES + 1)
     first = np.searchsorted(one.spent_ns, edges[:-1]).clip(0, len(one.cuts) - 1)

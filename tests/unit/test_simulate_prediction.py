@@ -1,0 +1,293 @@
+"""Predictions from traces made by hand: who works, what is explained, and what is said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from batch_scene import FREE
+from click.testing import CliRunner
+
+from contention_lab.cli.predict import command
+from contention_lab.simulate.batch import batch_of, crew_of
+from contention_lab.simulate.calibration import default_calibration
+from contention_lab.simulate.packing import Op
+from contention_lab.simulate.prediction import predict
+from contention_lab.simulate.prediction.predict import Asked, PredictionError, thread_counts
+from contention_lab.simulate.prediction.uncertainty import worlds
+from contention_lab.trace import Outcome, WaitKind, load
+from contention_lab.trace.builder import TraceBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contention_lab.simulate.prediction import Prediction
+    from contention_lab.trace import Trace
+
+US = 1_000
+TURNS, THINK, HOLD = 40, 300 * US, 200 * US
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    def write(builder: TraceBuilder) -> Trace:
+        builder.write(tmp_path / "made.clt")
+        return load(tmp_path / "made.clt")
+
+    return write
+
+
+def queue_of_workers(threads: int = 4, *, gil: bool = False) -> TraceBuilder:
+    """Return threads that take turns at a lock without a gap, each thinking in between."""
+    cycle = threads * HOLD
+    end = THINK + TURNS * cycle
+    builder = TraceBuilder(
+        meta={"python": {"gil": gil}, "machine": {"cores": 8}}, duration_ns=end + 50 * US
+    )
+    site = builder.add_frame("Store.put", "/src/store.py", 12)
+    lock = builder.add_lock("threading.Lock", name="store")
+    for place in range(threads):
+        last = THINK + place * HOLD + (TURNS - 1) * cycle + HOLD
+        work = TURNS * (THINK + HOLD)
+        thread = builder.add_thread(f"worker-{place}", end_ns=last, cpu_ns=work)
+        stack = builder.add_stack(site)
+        for turn in range(TURNS):
+            start = THINK + place * HOLD + turn * cycle
+            asked = start if turn == 0 else start - cycle + HOLD + THINK
+            if turn == 0:
+                asked = THINK
+            if asked < start:
+                builder.add_wait(lock, thread, asked, start, stack=stack)
+            builder.add_hold(
+                lock, thread, start, start + HOLD, site=site, stack=stack, waiters=1, cpu_ns=HOLD
+            )
+        builder.add_counter(
+            lock,
+            thread,
+            acquires=TURNS,
+            contended=TURNS,
+            hold_ns=TURNS * HOLD,
+            wait_ns=max(0, last - work),
+            park_ns=max(0, last - work),
+        )
+    return builder
+
+
+def predicted(trace: Trace, *threads: int, **asked: Any) -> Prediction:
+    lock = next(id_ for id_, lock in trace.locks.items() if lock.label == "store")
+    return predict(trace, [lock], FREE, recorded_cores=8, asked=Asked(threads, **asked))
+
+
+def test_the_recorded_run_is_predicted_as_it_was(made: Any) -> None:
+    found = predicted(made(queue_of_workers())).recorded
+
+    assert found.threads == 4
+    assert found.error == pytest.approx(0.0, abs=0.01)
+    assert not found.is_missed
+
+
+def test_more_threads_cannot_pass_the_lock(made: Any) -> None:
+    found = predicted(made(queue_of_workers()), 1, 2, 16)
+
+    alone, two, many = (one.time_ns for one in found.curve)
+    assert alone == pytest.approx(4 * TURNS * (THINK + HOLD), rel=0.01)
+    assert two < 0.6 * alone
+    assert many == pytest.approx(4 * TURNS * HOLD, rel=0.05)
+    assert [one.limit.set_by for one in found.curve] == ["threads", "threads", "lock"]
+
+
+def test_every_time_lies_in_its_interval_and_above_its_bound(made: Any) -> None:
+    found = predicted(made(queue_of_workers()), 1, 4, 64)
+
+    for curve in (found.curve, *(option.curve for option in found.options)):
+        for one in curve:
+            assert one.limit.least_ns <= one.time_ns
+            assert one.low_ns <= one.time_ns <= one.high_ns
+            assert one.limit.least_ns <= one.limit.mean_value_ns
+    for option in found.options:
+        assert option.gain.low <= option.gain.times
+        assert option.gain.high <= option.gain.bound
+
+
+def test_remedies_are_ranked_by_what_they_bring(made: Any) -> None:
+    options = predicted(made(queue_of_workers()), 4).options
+    times = [option.gain.times for option in options]
+    by_text = {option.fix.text: option.gain.times for option in options}
+
+    assert times == sorted(times, reverse=True)
+    # Four threads, each with 0.3 + 0.2 ms of its own: 0.8 ms a turn becomes 0.5.
+    assert by_text["narrow=Store.put"] == pytest.approx(0.8 / 0.5, rel=0.05)
+    assert by_text["channel"] == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_same_trace_gives_the_same_prediction(made: Any) -> None:
+    trace = made(queue_of_workers())
+
+    one, other = (predicted(trace, 2, 4) for _ in range(2))
+
+    assert [o.curve for o in one.options] == [o.curve for o in other.options]
+
+
+def test_a_model_that_misses_the_recorded_run_says_so_and_widens(made: Any) -> None:
+    builder = queue_of_workers()
+    late = builder.add_thread("worker-9", start_ns=0, end_ns=400 * TURNS * HOLD, cpu_ns=10 * US)
+    lock = 1
+    builder.add_hold(lock, late, 5 * US, 6 * US)
+    trace = made(builder)
+
+    found = predicted(trace, 4)
+
+    assert found.recorded.is_missed or found.recorded.error == pytest.approx(0.0, abs=0.03)
+    if found.recorded.is_missed:
+        assert found.curve[0].high_ns / found.curve[0].time_ns > 1.1
+
+
+def test_threads_of_one_name_are_the_crew_and_main_is_not(made: Any) -> None:
+    builder = queue_of_workers()
+    main = builder.add_thread("MainThread", is_main=True, cpu_ns=100 * US)
+    builder.add_hold(builder.add_lock("threading.Lock", name="other"), main, 0, 10 * US)
+    trace = made(builder)
+
+    crew = crew_of(trace, [1])
+
+    assert crew is not None
+    assert crew.name == "worker-#"
+    assert len(crew.members) == crew.threads == 4
+    assert main not in crew.members
+
+
+def test_threads_that_follow_each_other_count_once(made: Any) -> None:
+    builder = TraceBuilder(meta={"python": {"gil": False}}, duration_ns=900 * US)
+    for place in range(9):
+        builder.add_thread(f"t{place}", start_ns=place * 100 * US, end_ns=(place + 1) * 100 * US)
+
+    crew = crew_of(made(builder))
+
+    assert crew is not None
+    assert (len(crew.members), crew.threads) == (9, 1)
+
+
+def test_waiting_for_others_to_do_something_is_no_work(made: Any) -> None:
+    builder = queue_of_workers(2)
+    queue = builder.add_lock("queue.Queue")
+    idle = builder.add_thread("worker-7", end_ns=1000 * US, cpu_ns=400 * US)
+    builder.add_wait(queue, idle, 100 * US, 500 * US, kind=WaitKind.COORDINATION)
+    builder.add_wait(
+        queue, idle, 600 * US, 800 * US, kind=WaitKind.COORDINATION, outcome=Outcome.TIMED_OUT
+    )
+    trace = made(builder)
+    crew = crew_of(trace, [1])
+    assert crew is not None
+
+    work = batch_of(trace, crew)
+    one = next(one for one in work.crew if one.thread == idle)
+
+    # A wait that somebody ended is left out; one that ran out of time is a sleep.
+    asleep = one.ops["ns"][one.ops["code"] == Op.SLEEP].sum()
+    assert asleep == pytest.approx(200 * US)
+
+
+def test_of_a_large_trace_a_part_stands_for_all(made: Any) -> None:
+    trace = made(queue_of_workers())
+    crew = crew_of(trace, [1])
+    assert crew is not None
+
+    whole, part = batch_of(trace, crew), batch_of(trace, crew, steps=200)
+
+    assert sum(len(one.ops) for one in part.crew) < sum(len(one.ops) for one in whole.crew)
+    assert part.work_ns == pytest.approx(whole.work_ns, rel=0.02)
+    half = batch_of(trace, crew, events=100)
+    assert half.work_ns == pytest.approx(whole.work_ns, rel=0.2)
+
+
+def test_without_the_gil_the_lock_takes_over(made: Any) -> None:
+    trace = made(queue_of_workers(gil=True))
+
+    with_gil, without = (predicted(trace, 1, 16, gil=gil) for gil in (True, False))
+
+    assert with_gil.curve[-1].limit.set_by == "gil"
+    assert without.curve[-1].limit.set_by == "lock"
+    assert without.curve[-1].time_ns < 0.5 * with_gil.curve[-1].time_ns
+    assert without.target is not None
+    assert without.target.label == "store"
+
+
+def test_costs_that_nobody_measured_are_less_certain() -> None:
+    default = default_calibration(2)
+    measured = default.from_json({**default.to_json(), "measured_at": "2026-01-01"})
+
+    def spread(of: Any) -> float:
+        found = [world.calibration.costs["parking"].wake_call_ns for world in worlds(of, 200, 1)]
+        return float(np.std(np.log(found)))
+
+    assert spread(default) > 2 * spread(measured)
+    assert worlds(default, 3, 1) == worlds(default, 3, 1)
+
+
+def test_a_recording_of_nothing_is_refused(made: Any) -> None:
+    with pytest.raises(PredictionError, match="nothing to predict"):
+        predict(made(TraceBuilder(duration_ns=10)), [], FREE, recorded_cores=2)
+
+
+def test_thread_counts_reach_beyond_what_was_recorded_and_there_is() -> None:
+    assert thread_counts(4, 2) == (1, 2, 4, 8)
+    assert thread_counts(6, 8) == (1, 2, 4, 6, 8, 16)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    queue_of_workers().write(tmp_path / "run.clt")
+    return tmp_path / "run.clt"
+
+
+def test_the_command_prints_the_recorded_run_the_curve_and_the_remedies(written: Path) -> None:
+    answer = CliRunner().invoke(command, [str(written), "--threads", "1,4"])
+
+    assert answer.exit_code == 0, answer.output
+    assert "explains the recorded run within" in answer.output
+    assert "narrow=Store.put" in answer.output
+    assert "beware, shard: " in answer.output
+    assert "same" in next(line for line in answer.output.splitlines() if "lock=adaptive" in line)
+
+
+def test_the_command_prints_json(written: Path) -> None:
+    answer = CliRunner().invoke(
+        command, [str(written), "--json", "--fix", "shard=4", "--fix", "lock=mcs"]
+    )
+    found = json.loads(answer.stdout)
+
+    assert {one["fix"]: one["lifts_serial_share"] for one in found["remedies"]} == {
+        "shard=4": True,
+        "lock=mcs": False,
+    }
+    assert found["lock"]["sites"][0]["places"] == ["store.py:12"]
+    assert found["recorded"]["threads"] == 4
+
+
+def test_a_bad_fix_is_one_line_with_the_places_of_the_trace(written: Path) -> None:
+    answer = CliRunner().invoke(command, [str(written), "--fix", "narrow=nowhere"])
+
+    assert answer.exit_code == 1
+    assert "taken by Store.put (store.py:12)" in answer.output
+    assert "Traceback" not in answer.output
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_the_plot_is_written_in_the_format_of_its_name(written: Path, suffix: str) -> None:
+    target = written.with_suffix(f".{suffix}")
+
+    answer = CliRunner().invoke(command, [str(written), "-o", str(target), "--threads", "1,2,4"])
+
+    assert answer.exit_code == 0, answer.output
+    begins = target.read_bytes()[:5]
+    assert begins == (b"<?xml" if suffix == "svg" else b"\x89PNG\r")
+
+
+def test_no_gil_names_the_lock_the_ceiling_and_what_to_fix_first(written: Path) -> None:
+    answer = CliRunner().invoke(command, [str(written), "--no-gil", "--threads", "1,4,32"])
+
+    assert "without the GIL `store` takes over" in answer.output
+    assert "fix it first" in answer.output
+    assert "ceiling: 2.5 times" in answer.output

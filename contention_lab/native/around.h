@@ -78,7 +78,17 @@ cl_around_ready(void)
     cl_around_type.tp_clear = PyFunction_Type.tp_clear;
     cl_around_type.tp_call = PyVectorcall_Call;
     cl_around_type.tp_descr_get = PyFunction_Type.tp_descr_get;
-    return PyType_Ready(&cl_around_type);
+    if (PyType_Ready(&cl_around_type) < 0) {
+        return -1;
+    }
+    /* A type has a text of its own, if only None, which would stand before its instances'. */
+    PyObject *attributes = PyObject_GetAttrString((PyObject *)&PyFunction_Type, "__dict__");
+    PyObject *text = attributes == NULL ? NULL : PyMapping_GetItemString(attributes, "__doc__");
+    int done = text == NULL ? -1 : PyDict_SetItemString(cl_around_type.tp_dict, "__doc__", text);
+    PyType_Modified(&cl_around_type);
+    Py_XDECREF(text);
+    Py_XDECREF(attributes);
+    return done;
 }
 
 /* Puts `call` around a function that is `name` in a class; 0: it is no function of Python's, or there is

@@ -1,8 +1,8 @@
 /* Two Python functions around another one, for what is not called often: see around.h.
  *
- * before(*args, **kwargs) is called first, and its result is kept; NULL for before: the first argument is.
- * Unless that is None, after(kept, result, failed) is called when the function has returned or raised. What
- * goes wrong in these is reported as unraisable and changes nothing.
+ * before(self) is called first, and its result is kept; NULL for before: `self` is, the first argument. Unless
+ * that is None, after(kept, result, failed) is called when the function has returned or raised. What goes wrong
+ * in these is reported as unraisable and changes nothing.
  */
 #ifndef CL_AROUND_PAIR_H
 #define CL_AROUND_PAIR_H
@@ -70,12 +70,11 @@ static PyObject *
 cl_around_pair_call(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     cl_around_pair *pair = cl_around_pair_of(function);
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0 || pair == NULL || count == 0) {
+    if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0 || pair == NULL
+        || PyVectorcall_NARGS(nargsf) == 0) {
         return cl_around_original(function, args, nargsf, names);
     }
-    PyObject *kept = pair->before == NULL ? Py_NewRef(args[0])
-                                          : PyObject_Vectorcall(pair->before, args, (size_t)count, names);
+    PyObject *kept = pair->before == NULL ? Py_NewRef(args[0]) : PyObject_CallOneArg(pair->before, args[0]);
     if (kept == NULL && cl_front_contain(pair->before) < 0) {
         return NULL;
     }

@@ -5,8 +5,12 @@
 #define CL_AROUND_TABLE_H
 
 #include "around_pair.h"
+#include "condition.h"
+#include "semaphore.h"
 
 static const cl_around cl_around_table[] = {
+    CL_CONDITION_AROUNDS,
+    CL_SEMAPHORE_AROUNDS,
     {NULL, NULL, NULL},
 };
 

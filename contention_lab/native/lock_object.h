@@ -43,6 +43,7 @@ typedef struct cl_lock {
     _Atomic uint64_t waker;           /* who last woke a waiter: thread id << 32 | stack */
     _Atomic uint32_t waker_epoch;     /* the recording it belongs to */
     _Atomic uint32_t wakes;           /* how often somebody was about to wake waiters */
+    _Atomic uintptr_t condition;      /* the condition to which the three belong; its address, see condition.h */
     PyCodeObject *via;                /* the outermost library function that made it; pinned */
     PyObject *type_name;              /* of a Source: str, owned; else NULL */
     struct cl_lock *whole;            /* what it is a part of; owned, else NULL */

@@ -13,7 +13,6 @@
     "release($self, /)\n--\n\n" \
     "Release the lock, from any thread. RuntimeError if it is not held."
 
-/* Of _is_owned: threading.Condition asks for it, and else tries to acquire: a failed try that is nobody's. */
 #define CL_LOCK_METHODS \
     {"acquire", (PyCFunction)(void (*)(void))cl_lock_acquire_method, METH_FASTCALL | METH_KEYWORDS, \
      CL_ACQUIRE_DOC}, \
@@ -27,16 +26,17 @@
     {"__enter__", (PyCFunction)(void (*)(void))cl_lock_enter, METH_FASTCALL | METH_KEYWORDS, \
      "Acquire the lock; returns True."}, \
     {"__exit__", (PyCFunction)(void (*)(void))cl_lock_exit, METH_FASTCALL, "Release the lock."}, \
-    {"_is_owned", cl_lock_locked, METH_NOARGS, "For threading.Condition."}, \
     {"_at_fork_reinit", cl_lock_at_fork_reinit, METH_NOARGS, \
      "Make the lock free, in a forked child whose parent held it."}
 
+/* Of _is_owned: threading.Condition asks for it, and else tries to acquire: a failed try that is nobody's. */
 static PyMethodDef cl_lock_methods[] = {
     CL_LOCK_METHODS,
+    {"_is_owned", cl_lock_locked, METH_NOARGS, "For threading.Condition."},
     {NULL, NULL, 0, NULL},
 };
 
-/* Ours for threading.Lock, with a text of their own: see cl_drop_in_look(). */
+/* Ours for threading.Lock, with a text of their own: see cl_drop_in_look(). Conditions ask as in condition.h. */
 static PyMethodDef cl_plain_lock_methods[] = {
     CL_LOCK_METHODS,
     {NULL, NULL, 0, NULL},

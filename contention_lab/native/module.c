@@ -10,7 +10,6 @@
 #include "ring_probe.h"
 #include "lock_probe.h"
 #include "task_wait.h"
-#include "thread_permits.h"
 #include "simple_queue.h"
 #include "pool_task.h"
 #include "loop_step.h"
@@ -224,11 +223,11 @@ static PyMethodDef core_methods[] = {
     {"fork_returned", core_fork_returned, METH_NOARGS, "fork_returned()\n--\n\nos.fork() did."},
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_AROUND_METHODS,
+    CL_CONDITION_METHODS,
     CL_EMIT_METHODS,
     CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,
     CL_TASK_METHODS,
-    CL_THREAD_PERMITS_METHODS,
     CL_SIMPLE_QUEUE_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
@@ -296,8 +295,8 @@ core_exec(PyObject *module)
         return -1;
     }
     if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0
-        || cl_thread_permits_ready() < 0 || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0
-        || cl_around_ready() < 0) {
+        || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0
+        || cl_around_ready() < 0 || cl_conditions_ready() < 0 || cl_semaphores_ready() < 0) {
         return -1;
     }
     cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import pickle
 import sys
+import textwrap
 import traceback
 import types
 import weakref
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 class Base:
     def __init__(self, x: int = 1) -> None:
+        """Keep it."""
         self.x = x
 
     def method(self, y: int = 2) -> int:
@@ -34,6 +37,7 @@ class Base:
         return self.x + y
 
     def places(self) -> list[str]:
+        """Name the functions that are going on."""
         return [frame.name for frame in traceback.extract_stack()]
 
     alias = method
@@ -54,9 +58,9 @@ class Calls:
     def __init__(self) -> None:
         self.before = self.after = self.failed = 0
 
-    def note(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def note(self, thing: Any) -> Any:
         self.before += 1
-        return args
+        return thing
 
     def end(self, kept: Any, result: Any, failed: bool) -> None:
         self.after += 1
@@ -111,6 +115,13 @@ def test_no_frame_is_added_to_stacks_and_tracebacks(recorded: Calls) -> None:
     assert names == ["test_no_frame_is_added_to_stacks_and_tracebacks", "method"]
 
 
+def definition(function: Any) -> ast.FunctionDef:
+    """Return the function's text, as a tree."""
+    (found,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(found, ast.FunctionDef)
+    return found
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_the_function_is_the_object_that_it_was(name: str, recorded: Calls) -> None:
     function = vars(Base)[name]
@@ -122,7 +133,8 @@ def test_the_function_is_the_object_that_it_was(name: str, recorded: Calls) -> N
     assert pickle._loads(pickle._dumps(function)) is function  # type: ignore[attr-defined]
     assert repr(function).startswith(f"<function Base.{name} at 0x")
     assert weakref.ref(function)() is function
-    assert inspect.getsource(function).strip().startswith(f"def {name}(")
+    assert definition(function).name == name
+    assert inspect.getdoc(function) == ast.get_docstring(definition(function))
     assert repr(type(function)) == "<class 'function'>"
     if sys.version_info >= (3, 12) and name != "__init__":
         assert type(function) is types.FunctionType

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from contention_lab.capture.undo import Undo
 
-    Before = Callable[..., object] | None
+    Before = Callable[[Any], object] | None
     After = Callable[[Any, Any, bool], object]
 
 
@@ -35,9 +35,9 @@ def put_around(
     name
         The method.
     what
-        A name in the core's table, or two functions: the first is called with the arguments before
-        the method; what it returned, unless that was None, and the method's result, and whether it
-        raised, are for the second. None for the first: the method's `self` is kept.
+        A name in the core's table, or two functions: the first is called with the method's `self`
+        before it; what that returned, unless it was None, and the method's result, and whether it
+        raised, are for the second. None for the first: `self` is for the second.
     context
         A class of records for the core's code.
     """

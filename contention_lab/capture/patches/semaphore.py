@@ -6,21 +6,17 @@ permit.
 """
 
 from contention_lab.capture.patches import condition
+from contention_lab.capture.patches.around import put_around
 from contention_lab.capture.patches.thread_permits import ThreadPermits
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any, ClassVar, Self
 
     from contention_lab.capture.undo import Undo
-
-_attempted, _giving, _given = _core.attempted, _core.giving, _core.given
-_ACQUIRED, _TIMED_OUT, _INTERRUPTED = _core.ACQUIRED, _core.TIMED_OUT, _core.INTERRUPTED
 
 
 class SemaphorePermits(ThreadPermits):
@@ -64,47 +60,19 @@ class SemaphorePermits(ThreadPermits):
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap making, acquiring and releasing."""
+    """Record making, acquiring and releasing."""
     SemaphorePermits.bounded = module.BoundedSemaphore
-    wrap(undo, module.Semaphore, "__init__", _made)
+    put_around(undo, module.Semaphore, "__init__", (None, _made))
     for cls in (module.Semaphore, module.BoundedSemaphore):
-        wrap(undo, cls, "acquire", _acquired)
-        wrap(undo, cls, "__enter__", _acquired)
-        wrap(undo, cls, "release", _released)
+        for name in ("acquire", "__enter__"):
+            put_around(undo, cls, name, "Semaphore.acquire", SemaphorePermits)
+        put_around(undo, cls, "release", "Semaphore.release", SemaphorePermits)
 
 
 def _nothing() -> None:
     """Do nothing before a condition waits."""
 
 
-def _made(original: "Callable[..., None]") -> "Callable[..., None]":
-    def __init__(self: "threading.Semaphore", value: int = 1) -> None:  # noqa: N807
-        original(self, value)
-        SemaphorePermits(self)
-
-    return __init__
-
-
-def _acquired(original: "Callable[..., bool]") -> "Callable[..., bool]":
-    def acquire(
-        self: "threading.Semaphore", blocking: bool = True, timeout: float | None = None
-    ) -> bool:
-        try:
-            taken = original(self, blocking, timeout)
-        except BaseException:
-            _attempted(SemaphorePermits, self, _INTERRUPTED)
-            raise
-        _attempted(SemaphorePermits, self, _ACQUIRED if taken else _TIMED_OUT)
-        return taken
-
-    return acquire
-
-
-def _released(original: "Callable[..., None]") -> "Callable[..., None]":
-    def release(self: "threading.Semaphore", n: int = 1) -> None:
-        end_ns = _giving(SemaphorePermits, self)
-        original(self, n)
-        if end_ns:
-            _given(SemaphorePermits, self, end_ns, n)
-
-    return release
+def _made(semaphore: "Any", _result: None, failed: bool) -> None:
+    if not failed:
+        SemaphorePermits(semaphore)

@@ -2,14 +2,12 @@
 
 from _thread import get_ident
 
+from contention_lab.capture.patches.around import put_around
 from contention_lab.capture.patches.beside import Beside
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -27,8 +25,8 @@ class JoinedThread(Beside):
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap `Thread.join`."""
-    wrap(undo, module.Thread, "join", _timed_join)
+    """Record `Thread.join`."""
+    put_around(undo, module.Thread, "join", (_before_join, _after_join))
 
 
 def _is_over(thread: "Any") -> bool:
@@ -36,24 +34,19 @@ def _is_over(thread: "Any") -> bool:
     return bool(handle.is_done() if handle is not None else thread._is_stopped)
 
 
-def _timed_join(original: "Callable[..., None]") -> "Callable[..., None]":
-    def join(self: "threading.Thread", timeout: float | None = None) -> None:
-        if (
-            not _core.active()
-            or not getattr(self, "_initialized", False)
-            or not self._started.is_set()  # type: ignore[attr-defined]
-            or self.ident == get_ident()
-            or _is_over(self)
-        ):
-            return original(self, timeout)
-        record = JoinedThread.table.get(id(self)) or JoinedThread(self)
-        token = _core.wait_begin(record.source)
-        outcome = _core.INTERRUPTED
-        try:
-            original(self, timeout)
-            outcome = _core.ACQUIRED if _is_over(self) else _core.TIMED_OUT
-        finally:
-            _core.wait_end(record.source, token, outcome)
+def _before_join(thread: "Any") -> "tuple[Any, _core.Source, int] | None":
+    if (
+        not getattr(thread, "_initialized", False)
+        or not thread._started.is_set()
+        or thread.ident == get_ident()
+        or _is_over(thread)
+    ):
         return None
+    source = (JoinedThread.table.get(id(thread)) or JoinedThread(thread)).source
+    return thread, source, _core.wait_begin(source)
 
-    return join
+
+def _after_join(kept: "tuple[Any, _core.Source, int]", _result: None, failed: bool) -> None:
+    thread, source, token = kept
+    ended = _core.ACQUIRED if _is_over(thread) else _core.TIMED_OUT
+    _core.wait_end(source, token, _core.INTERRUPTED if failed else ended)

@@ -80,6 +80,31 @@ def compiled(folder: Path, source: str, name: str, *options: str) -> str:
     return str(path)
 
 
+def record_program(folder: Path, source: str, *options: str) -> tuple[int, str, str]:
+    """Compile a C program and record it; return its status, output and errors."""
+    (folder / "program.c").write_text(textwrap.dedent(source))
+    command = ["cc", "-O2", "-pthread", *options, "program.c", "-o", "program"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "contention_lab", "record", "-q", "--", "./program"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(cl.__path__[0]).parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def load_program(folder: Path) -> Trace:
+    """Return the trace of a recorded program, which must be whole."""
+    trace = cl.load(folder / "program.clt")
+    assert trace.complete
+    assert not trace.problems
+    return trace
+
+
 def functions(trace: Trace, stack: Any) -> list[str]:
     """Return the functions of a stack, innermost first."""
     return [frame.function for frame in trace.stack(int(stack))]

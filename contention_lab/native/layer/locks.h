@@ -95,6 +95,33 @@ pthread_spin_lock(pthread_spinlock_t *lock)
 }
 
 CL_PUBLIC int
+pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+    if (CL_REAL(pthread_rwlock_tryrdlock) == NULL) {
+        return ENOSYS;
+    }
+    CL_TRY_BODY(pthread_rwlock_tryrdlock, CL_NATIVE_RWLOCK, lock, result == EBUSY)
+}
+
+CL_PUBLIC int
+pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
+{
+    if (CL_REAL(pthread_rwlock_trywrlock) == NULL) {
+        return ENOSYS;
+    }
+    CL_TRY_BODY(pthread_rwlock_trywrlock, CL_NATIVE_RWLOCK, lock, result == EBUSY)
+}
+
+CL_PUBLIC int
+pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+    if (CL_REAL(pthread_spin_trylock) == NULL) {
+        return ENOSYS;
+    }
+    CL_TRY_BODY(pthread_spin_trylock, CL_NATIVE_SPIN, lock, result == EBUSY)
+}
+
+CL_PUBLIC int
 pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     const cl_layer_table *table = cl_attached();

@@ -3,7 +3,7 @@
  * `record` says so in the environment. The writer thread is started when the program makes its first thread, so
  * that a program of one thread stays that; it names what it writes. Waits go into the file as those of locks
  * do, with the C functions for stacks. A mutex's holder is known by its number, a hold by its end: its start is
- * known if the holder had waited, too. Acquires without a wait are not counted.
+ * known if the holder had waited, too. Acquires without a wait are only counted.
  */
 #ifndef CL_LAYER_PROGRAM_H
 #define CL_LAYER_PROGRAM_H
@@ -14,7 +14,7 @@
 
 #include "../native_yields.h"
 #include "attached.h"
-#include "program_tables.h"
+#include "program_tallies.h"
 #include "real.h"
 
 #define CL_VARIABLE "CONTENTION_LAB_RECORD_"
@@ -120,6 +120,16 @@ cl_program_yielded(uint64_t begun, const void *caller)
     errno = error;
 }
 
+static void
+cl_program_signals(const void *semaphore)
+{
+    if (cl_program_wait_begin() != 0) {
+        cl_native_wait wait = {.flags = CL_PROGRAM_SIGNAL, .lock = (uintptr_t)semaphore,
+                               .kind = CL_NATIVE_SEM};
+        cl_native_push(&wait);
+    }
+}
+
 static uint64_t
 cl_program_world_begin(uint32_t call)
 {
@@ -130,13 +140,15 @@ cl_program_world_begin(uint32_t call)
 static const cl_layer_table cl_program_functions = {
     .abi = CL_LAYER_ABI, .native_wait_begin = cl_program_wait_begin,
     .native_wait_end = cl_program_wait_end, .native_released = cl_program_released,
-    .native_yielded = cl_program_yielded, .world_begin = cl_program_world_begin};
+    .native_yielded = cl_program_yielded, .native_signals = cl_program_signals, .counts = 1,
+    .world_begin = cl_program_world_begin};
 
 static void *
 cl_program_write(void *unused)
 {
     (void)unused;
     cl_program_mine.busy = 1;
+    cl_tally_mine.refused = 1;
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-writer", 0, 0, 0);
     while (!atomic_load_explicit(&cl_program.stopping, memory_order_acquire)) {
         cl_park(&cl_program.stopping, 0, cl_monotonic_ns() + CL_PROGRAM_FLUSH_NS);
@@ -158,6 +170,7 @@ cl_program_start(void)
     cl_program_mine.busy = 1;
     cl_clock_zero();
     cl_native_begin_recording();
+    cl_tallies_begin();
     *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
     sigset_t all, before;

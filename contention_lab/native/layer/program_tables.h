@@ -10,17 +10,18 @@
 #include "../park.h"
 
 #define CL_PROGRAM_PAIRS 8192u /* of a lock and a thread: a power of two */
+#define CL_PROGRAM_SIGNAL 256u /* no event, but word of a semaphore: a thread posts to it that has never taken it */
 
 typedef struct {
     cl_file file;
-    cl_numbers locks, frames, stacks, threads, pairs;
+    cl_numbers locks, frames, stacks, threads, pairs, signals;
     cl_counter_record counter[CL_PROGRAM_PAIRS];
     cl_buffer codes, frame_records, stack_records, lock_records, thread_records, waits, holds, counters;
     uintptr_t function[CL_NAMES]; /* by frame: where its function begins, 0 unknown */
     uint8_t names_lock[CL_NAMES]; /* by frame: its function's name speaks of a lock */
     uint8_t is_standard[CL_NAMES]; /* by frame: of a language's own library, which takes locks for others */
     uint8_t for_others[CL_NAMES]; /* by lock: to wait for it is to wait for others to do something */
-    uint64_t wait_count, hold_count;
+    uint64_t wait_count, hold_count, flushes;
 } cl_program_tables;
 
 static const char *const cl_native_type[] = {
@@ -137,6 +138,8 @@ cl_program_lock(cl_program_tables *tables, const cl_native_wait *wait)
         /* A word in the kernel may be a lock, a condition, a thread asleep: the function's name tells. */
         tables->for_others[id] = wait->kind == CL_NATIVE_COND || wait->kind == CL_NATIVE_BARRIER
                                  || wait->kind == CL_NATIVE_THREAD || wait->kind == CL_NATIVE_YIELD
+                                 || cl_number_of(&tables->signals,
+                                                 cl_native_lock_key(wait->lock, wait->kind)) != 0
                                  || (wait->kind == CL_NATIVE_FUTEX && !names_lock);
     }
     return id;
@@ -252,49 +255,6 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
         if (length > counter->value[CL_C_MAX_HOLD_NS]) {
             counter->value[CL_C_MAX_HOLD_NS] = length;
         }
-    }
-}
-
-/* Empties the ring into the file. */
-static void
-cl_program_flush(cl_program_tables *tables, int last)
-{
-    const cl_native_wait *wait;
-    if (tables == NULL) {
-        return;
-    }
-    cl_file *file = &tables->file;
-    for (uint32_t i = 0; i < CL_NATIVE_SLOTS && (wait = cl_native_peek()) != NULL; i++) {
-        if (wait->flags & CL_NATIVE_RELEASE) {
-            cl_program_put_hold(tables, wait);
-        }
-        else {
-            cl_program_put_wait(tables, wait);
-        }
-        cl_native_pop();
-    }
-    int changed = tables->waits.count + tables->holds.count > 0;
-    cl_file_send(file, CL_CODES, 0, 0, &tables->codes);
-    cl_file_send(file, CL_FRAMES, sizeof(cl_frame_record), 0, &tables->frame_records);
-    cl_file_send(file, CL_STACKS, 0, 0, &tables->stack_records);
-    cl_file_send(file, CL_LOCKS, 0, 0, &tables->lock_records);
-    cl_file_send(file, CL_THREADS, 0, 0, &tables->thread_records);
-    cl_file_send(file, CL_WAITS, sizeof(cl_wait_record), 0, &tables->waits);
-    cl_file_send(file, CL_HOLDS, sizeof(cl_hold_record), 0, &tables->holds);
-    for (uint32_t i = 1; changed && i <= tables->pairs.count && i < CL_PROGRAM_PAIRS; i++) {
-        cl_native_put(&tables->counters, &tables->counter[i], sizeof tables->counter[i]);
-        tables->counters.count++;
-    }
-    cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &tables->counters);
-    if (changed || last) {
-        cl_status_record status = {
-            .time_ns = cl_now(), .waits = tables->wait_count, .holds = tables->hold_count,
-            .bytes_written = file->bytes_written, .process_cpu_ns = cl_process_cpu_ns(),
-            .dropped_waits = atomic_load_explicit(&cl_native_ring.dropped, memory_order_relaxed),
-            .clock_error_ns = cl_clock_error_ns(), .threads_alive = tables->threads.count,
-            .flags = file->error != 0 ? CL_STATUS_WRITE_FAILED : 0};
-        cl_file_chunk(file, last ? CL_END : CL_STATUS, sizeof status, 0, 1, &status, sizeof status);
-        cl_file_flush(file);
     }
 }
 

@@ -30,12 +30,17 @@ cl_sem_is_waited_for(const sem_t *semaphore)
     } \
     pthread_testcancel(); \
     int error = errno; \
-    if (__builtin_expect(cl_real.sem_trywait(semaphore) == 0, 1)) { \
+    int result = cl_real.sem_trywait(semaphore); \
+    if (__builtin_expect(result == 0, 1)) { \
+        CL_TAKEN(CL_NATIVE_SEM, semaphore) \
         return 0; \
     } \
     errno = error; \
     uint64_t begun = table->native_wait_begin(); \
-    int result = wait; \
+    result = wait; \
+    if (result == 0 && table->counts) { \
+        cl_tally_took(semaphore, CL_CALLER); \
+    } \
     if (begun != 0) { \
         table->native_wait_end(begun, CL_NATIVE_SEM, semaphore, 0, CL_CALLER, result != 0); \
     } \
@@ -59,6 +64,16 @@ sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
     CL_SEM_BODY(sem_clockwait, cl_is_time(clock, until), cl_real.sem_clockwait(semaphore, clock, until))
 }
 
+CL_PUBLIC int
+sem_trywait(sem_t *semaphore)
+{
+    if (CL_REAL(sem_trywait) == NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    CL_TRY_BODY(sem_trywait, CL_NATIVE_SEM, semaphore, errno == EAGAIN)
+}
+
 /* The semaphore may be gone afterwards. */
 CL_PUBLIC int
 sem_post(sem_t *semaphore)
@@ -69,6 +84,9 @@ sem_post(sem_t *semaphore)
         return -1;
     }
     int waited_for = table != NULL && cl_sem_is_waited_for(semaphore);
+    if (table != NULL && table->counts && cl_tally_signals(semaphore, CL_CALLER)) {
+        table->native_signals(semaphore); /* before anybody who waits can go on */
+    }
     int result = cl_real.sem_post(semaphore);
     if (__builtin_expect(waited_for, 0)) {
         table->native_released(CL_NATIVE_SEM, semaphore, CL_CALLER);

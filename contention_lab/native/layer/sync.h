@@ -12,6 +12,7 @@
 
 #include "attached.h"
 #include "real.h"
+#include "tally.h"
 
 #define CL_CALLER __builtin_return_address(0)
 
@@ -42,6 +43,19 @@ cl_is_time(clockid_t clock, const struct timespec *until)
     return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && (unsigned long)until->tv_nsec < 1000000000u;
 }
 
+/* A lock has been taken at once, if `result` is 0; a try has been in vain, if it is not. */
+#define CL_TAKEN(kind, lock) \
+    if (__builtin_expect(table->counts, 0) && result == 0) { \
+        cl_tally(kind, lock, CL_CALLER, 0); \
+    }
+#define CL_TRY_BODY(name, kind, lock, is_busy) \
+    const cl_layer_table *table = cl_attached(); \
+    int result = cl_real.name(lock); \
+    if (__builtin_expect(table != NULL && table->counts, 0) && (result == 0 || (is_busy))) { \
+        cl_tally(kind, (const void *)(uintptr_t)lock, CL_CALLER, result != 0); \
+    } \
+    return result;
+
 /* `try` and then `wait`, between begin and end of a wait; only the latter if it cannot be tried first. */
 #define CL_LOCK_BODY(name, can_try, try, wait, kind, lock, owner) \
     const cl_layer_table *table = cl_attached(); \
@@ -53,6 +67,7 @@ cl_is_time(clockid_t clock, const struct timespec *until)
     } \
     int result = try; \
     if (__builtin_expect(result != EBUSY, 1)) { \
+        CL_TAKEN(kind, lock) \
         return result; \
     } \
     uint32_t holder = owner; \
@@ -70,6 +85,7 @@ pthread_mutex_lock(pthread_mutex_t *mutex)
     if (__builtin_expect(table != NULL, 0) && CL_REAL(pthread_mutex_trylock) != NULL) {
         int result = cl_real.pthread_mutex_trylock(mutex);
         if (__builtin_expect(result != EBUSY, 1)) {
+            CL_TAKEN(CL_NATIVE_MUTEX, mutex)
             return result;
         }
         if (table->gil_mutex == mutex) {
@@ -87,6 +103,15 @@ pthread_mutex_lock(pthread_mutex_t *mutex)
     }
     return CL_REAL(pthread_mutex_lock) == NULL ? __pthread_mutex_lock(mutex)
                                                : cl_real.pthread_mutex_lock(mutex);
+}
+
+CL_PUBLIC int
+pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    if (CL_REAL(pthread_mutex_trylock) == NULL) {
+        return __pthread_mutex_trylock(mutex);
+    }
+    CL_TRY_BODY(pthread_mutex_trylock, CL_NATIVE_MUTEX, mutex, result == EBUSY)
 }
 
 CL_PUBLIC int

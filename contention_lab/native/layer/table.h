@@ -44,6 +44,10 @@ typedef struct {
     void (*native_released)(uint32_t kind, const void *lock, const void *caller);
     /* The thread has let others run, as spinlocks of libraries do: since when, as of native_wait_begin(). */
     void (*native_yielded)(uint64_t begun, const void *caller);
+    /* Whether the layer is to count what is taken at once (tally.h), and tell of semaphores that turn out to be
+     * signals. */
+    uint64_t counts;
+    void (*native_signals)(const void *semaphore);
     /* A call that may block begins: 0 if that is of no interest, else what to give to world_end(). */
     uint64_t (*world_begin)(uint32_t call);
     void (*world_end)(uint64_t begun, uint32_t call);

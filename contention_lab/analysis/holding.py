@@ -1,11 +1,12 @@
 """What threads did while they held a lock: the time of each hold that blocked somebody, in parts.
 
 Measured are the waits of the holder within the hold (`lock`, `others`, and of `gil` what followed
-them), the wait for the GIL at its start, and, where the recorder took it, the holder's CPU time.
-The rest is divided as samples of the holder say: those taken within the hold, or, if these are
-too few, within holds of similar length at the same place. Without samples, CPU time still tells
-`python` from the rest; the rest is `blocked` only for as long as nobody else had the GIL and the
-scheduler did not take the holder's CPU. What nothing tells is `unknown`.
+them), the wait for the GIL at its start, blocking calls, where the layer below Python saw them,
+and, where the recorder took it, the holder's CPU time. The rest is divided as samples of the holder
+say: those taken within the hold, or, if these are too few, within holds of similar length at the
+same place. Without samples, CPU time still tells `python` from the rest; the rest is `blocked` only
+for as long as nobody else had the GIL and the scheduler did not take the holder's CPU. What nothing
+tells is `unknown`.
 
 The parts of a hold add up to it, to the nanosecond. A thread that holds two locks does the same
 under both.
@@ -13,13 +14,13 @@ under both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from contention_lab.analysis.intervals import hold_spans
-from contention_lab.analysis.nested_waits import nested_waits
+from contention_lab.analysis.nested_waits import blocked_calls, nested_waits
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.readiness import ready_to_run
 from contention_lab.analysis.thread_samples import thread_samples
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Trace
+    from contention_lab.trace.layer_schema import WorldCall
 
     Integers = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -68,6 +70,8 @@ class HeldTime:
         By name, see `PARTS`.
     calls
         Of `blocked`: by kind of system call, where samples tell.
+    world
+        Of `blocked`: by call of the C library, as far as recorded.
     samples
         How many samples were taken within the holds.
     native_samples
@@ -78,6 +82,7 @@ class HeldTime:
     calls: dict[Call, float]
     samples: int
     native_samples: int
+    world: dict[WorldCall, float] = field(default_factory=dict)
 
     @property
     def total_s(self) -> float:
@@ -116,6 +121,8 @@ class Holding:
         Shape (holds, calls): share of `blocked` by `Call`; row sums are 1, or 0 where not sampled.
     samples, native_samples
         How many samples were taken within each hold; of them, running without the GIL.
+    world_ns
+        Of `blocked`: by call of the C library, as far as recorded, in the order of `index`.
     """
 
     index: Integers
@@ -124,6 +131,7 @@ class Holding:
     calls: Floats
     samples: Integers
     native_samples: Integers
+    world_ns: dict[WorldCall, Floats]
 
     def of(self, hold: npt.NDArray[np.integer[Any]], ns: Integers | Floats) -> HeldTime:
         """Divide time that falls to holds, without their wait for the GIL at the start.
@@ -148,6 +156,10 @@ class Holding:
             calls={call: float(calls[call]) for call in Call if calls[call] > 0},
             samples=int(self.samples[row].sum()),
             native_samples=int(self.native_samples[row].sum()),
+            world={
+                call: float((of_hold[row] * weight).sum()) / 1e9
+                for call, of_hold in self.world_ns.items()
+            },
         )
 
 
@@ -186,6 +198,8 @@ def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
         rest -= ns
     for name, values in _divided(trace, holds, begin, rest, sampled).items():
         divided[:, PARTS.index(name)] += values
+    world = blocked_calls(trace, holds, begin)
+    _seen_blocked(divided, rest, sum(world.values(), np.zeros(len(mine))))
     divided[:, PARTS.index("gil")] += entry[mine]
     # Rounding the running sum instead of each part makes the sum exact.
     until = np.rint(np.cumsum(divided, axis=1)).astype(np.int64)
@@ -193,9 +207,23 @@ def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
     parts[mine] = np.diff(np.minimum(until, until[:, -1:]), axis=1, prepend=0)
     calls[mine] = sampled.calls
     count[mine], native[mine] = sampled.count, sampled.native
-    for array in (parts, entry, calls, count, native):
+    world_ns = {call: np.zeros(len(index)) for call in world}
+    for call, ns in world.items():
+        world_ns[call][mine] = ns
+    for array in (parts, entry, calls, count, native, *world_ns.values()):
         array.setflags(write=False)
-    return Holding(index, parts, entry, calls, count, native)
+    return Holding(index, parts, entry, calls, count, native, world_ns)
+
+
+def _seen_blocked(divided: Floats, rest: Floats, recorded_ns: Floats) -> None:
+    """Let holds be blocked for at least as long as is recorded; what is guessed gives way."""
+    blocked = PARTS.index("blocked")
+    guessed = [PARTS.index(name) for name in ("python", "native", "native_lock", "preempted")]
+    divided[:, blocked] = np.maximum(divided[:, blocked], np.minimum(recorded_ns, rest))
+    whole = divided[:, guessed].sum(axis=1)
+    left = np.maximum(rest - divided[:, blocked], 0.0)
+    kept = np.divide(left, whole, out=np.ones(len(rest)), where=whole > left)
+    divided[:, guessed] *= kept[:, None]
 
 
 def _divided(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from contention_lab.diagnosis.finding import Remedy
 from contention_lab.diagnosis.wording import name, names, number
 from contention_lab.trace import Call
+from contention_lab.trace.layer_schema import WorldCall
 
 if TYPE_CHECKING:
     from contention_lab.analysis.holding import HeldTime
@@ -41,10 +42,22 @@ def calls_s(held: HeldTime) -> dict[str, float | int | None]:
     }
 
 
+WORLD_CALLS: Final = {
+    WorldCall.FSYNC: "writing to the disk (`fsync`)",
+    WorldCall.FLOCK: "waiting for a file lock",
+    WorldCall.FCNTL_LOCK: "waiting for a file lock",
+    WorldCall.GETADDRINFO: "looking up a host name",
+    WorldCall.CONNECT: "connecting",
+    WorldCall.OPEN: "opening a file",
+}
+"""Recorded calls that say more than their kind."""
+
+
 def across(case: LockCase) -> str:
     """Return what a lock is held across: a function, or a kind of call."""
-    call = most_of(case)
+    call, world = most_of(case), case.held.world
     kind = CALLS[call] if call is not None else "input or output"
+    kind = WORLD_CALLS.get(max(world, key=lambda one: world[one]), kind) if world else kind
     culprit = case.culprits[0]
     if culprit.site is None or culprit.code is None or _same_function(culprit):
         return kind

@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contention_lab.analysis.holding import PARTS, Holding, holding
-from contention_lab.trace import Call, HoldFlag, State, Trace, TraceBuilder, WaitKind, parse
+from contention_lab.trace import (
+    Call,
+    ChunkKind,
+    HoldFlag,
+    State,
+    Trace,
+    TraceBuilder,
+    WaitKind,
+    parse,
+)
+from contention_lab.trace.layer_schema import WorldCall
 
 MS = 1_000_000
 
@@ -47,6 +57,30 @@ class Holder:
 
     def trace(self) -> Trace:
         return parse(self.builder.bytes())
+
+
+def test_recorded_calls_outdo_what_few_samples_say() -> None:
+    holder = Holder(cpu_ms=5.0, preemptions=3)
+    holder.samples(0, 4, State.RUNNABLE)  # on a busy machine
+    for start, end, call in ((2, 60, WorldCall.FSYNC), (60, 92, WorldCall.WRITE)):
+        holder.builder.add_layer_event(
+            ChunkKind.BLOCKING,
+            start_ns=start * MS,
+            end_ns=end * MS,
+            thread=holder.thread,
+            lock=holder.lock,
+            call=int(call),
+        )
+    trace = holder.trace()
+
+    parts = held(trace)
+    assert parts["blocked"] == pytest.approx(90.0)
+    assert sum(parts.values()) == pytest.approx(100.0)
+    time = holding(trace).of(np.array([0]), np.array([100 * MS]))
+    assert time.world == {
+        WorldCall.FSYNC: pytest.approx(0.058),
+        WorldCall.WRITE: pytest.approx(0.032),
+    }
 
 
 def test_a_holder_that_sleeps_is_blocked() -> None:

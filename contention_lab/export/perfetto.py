@@ -115,8 +115,8 @@ class _Tids:
     def lines(self) -> Iterator[str]:
         """Yield the events that name the lanes and order them by thread."""
         for thread, lane in sorted(self._used):
-            title = name(self._trace.thread(thread).label)
-            title += " holds" if lane >= _HOLDS else ""
+            title = "holds: " if lane >= _HOLDS else ""  # first, since viewers cut the end off
+            title += name(self._trace.thread(thread).label)
             extra = lane - (_HOLDS if lane >= _HOLDS else _WAITS)
             title += f" ({extra + 1})" if extra else ""
             place = {"pid": self._trace.pid, "tid": self.of(thread, lane)}

@@ -53,7 +53,7 @@ def test_every_lane_has_a_name_and_waits_have_the_thread_of_the_system() -> None
 
     assert {event["tid"] for event in slices(document).values()} == set(names)
     assert (names[101], names[102]) == ("reader", "writer")
-    assert sorted(names.values()) == ["reader", "reader holds", "writer", "writer holds"]
+    assert sorted(names.values()) == ["holds: reader", "holds: writer", "reader", "writer"]
 
 
 def test_an_arrow_leads_from_the_release_to_the_wait_it_ended() -> None:

@@ -128,10 +128,7 @@ class ProgramSession(Session):
 
     @staticmethod
     def _write(line: str) -> None:
-        try:
-            os.write(2, f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
-        except OSError:
-            pass
+        _core.say(f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
 
     def _line(self) -> str:
         failure = self.failure()

@@ -7,14 +7,13 @@
 #define CL_CHUNKS_H
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "crc32.h"
 #include "owned_file.h"
+#include "quiet_write.h"
 #include "schema.h"
 
 #define CL_CHUNK_PAYLOAD (1u << 20) /* payloads are split about here */
@@ -61,26 +60,6 @@ cl_buffer_free(cl_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
-/* A write beyond the limit of a file's size is a failed write, and no signal, whatever the program has made
- * of SIGXFSZ: Python ignores it. */
-static ssize_t
-cl_file_write(int fd, const char *data, size_t bytes)
-{
-    sigset_t limit, before, pending;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &limit, &before);
-    ssize_t wrote = write(fd, data, bytes);
-    int error = errno, number;
-    if (wrote < 0 && error == EFBIG && !sigismember(&before, SIGXFSZ) && sigpending(&pending) == 0
-        && sigismember(&pending, SIGXFSZ)) {
-        sigwait(&limit, &number);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return wrote;
-}
-
 static void
 cl_file_flush(cl_file *file)
 {
@@ -90,7 +69,7 @@ cl_file_flush(cl_file *file)
             file->error = EBADF;
             break;
         }
-        ssize_t wrote = cl_file_write(file->owned.fd, file->out.data + done, file->out.used - done);
+        ssize_t wrote = cl_quiet_write(file->owned.fd, file->out.data + done, file->out.used - done);
         if (wrote > 0) {
             done += (size_t)wrote;
         }

@@ -62,6 +62,22 @@ core_look_out(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* say(line): to the standard error stream, as far as it can be written. */
+static PyObject *
+core_say(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *line;
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTuple(args, "y#", &line, &bytes)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    (void)!cl_quiet_write(STDERR_FILENO, line, (size_t)bytes);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 core_fork_begins(PyObject *module, PyObject *unused)
 {
@@ -215,6 +231,8 @@ static PyMethodDef core_methods[] = {
     {"look_out", core_look_out, METH_VARARGS,
      "look_out(after_ns, aborts)\n--\n\nReport who holds and who waits: on SIGUSR1, unless the program"
      " handles it, and\nif no thread that waits has moved for that long (0: never)."},
+    {"say", core_say, METH_VARARGS,
+     "say(line)\n--\n\nWrite to the standard error stream; that it cannot be written sends no signal."},
     {"fork_begins", core_fork_begins, METH_NOARGS,
      "fork_begins()\n--\n\nThe recorder's own threads end, until fork_is_over()."},
     {"fork_is_over", core_fork_is_over, METH_NOARGS, "fork_is_over()\n--\n\nThey start again."},

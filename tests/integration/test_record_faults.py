@@ -183,6 +183,30 @@ def test_a_file_too_large_sends_the_program_no_signal(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("nobody_reads", ["stderr", "stdout"])
+def test_a_line_that_nobody_reads_sends_the_program_no_signal(
+    nobody_reads: str, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        "import signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\ninput()\n" + PROGRAM
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "contention_lab", "record", "program.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    ) as process:
+        getattr(process, nobody_reads).close()
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+    assert cl.load(tmp_path / "program.clt").complete
+
+
 def test_a_folder_that_goes_away_does_not_stop_the_program(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     status, out, err = record(

@@ -217,7 +217,7 @@ cl_program_tell(uint64_t bytes, uint64_t waits)
     struct stat now;
     if (line != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
         && now.st_ino == cl_program.error_stream.st_ino) {
-        (void)!cl_real.write(2, line, strlen(line));
+        (void)!cl_quiet_write(2, line, strlen(line));
     }
 }
 

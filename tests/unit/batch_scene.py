@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contention_lab.simulate.batch import Batch, Conditions, LockKind
-from contention_lab.simulate.batch.run import Draw, run
+from contention_lab.simulate.batch.run import Draw, Runner
 from contention_lab.simulate.batch.target import Site, Target, _held
 from contention_lab.simulate.calibration import Calibration
 from contention_lab.simulate.history import History, history_of
@@ -62,4 +62,4 @@ def fixed(of: Batch, text: str, cores: int = 64) -> Batch:
 
 
 def time_ns(of: Batch, threads: int | None = None, cores: int = 64) -> float:
-    return run(of, Conditions(threads, cores, FREE), Draw(10**9)).elapsed_ns
+    return Runner(of).run(Conditions(threads, cores, FREE), Draw(10**9)).elapsed_ns

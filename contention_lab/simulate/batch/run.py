@@ -15,6 +15,7 @@ from contention_lab.simulate.program import NO_OPS, Program, serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from contention_lab.simulate.program import Step
 
     Integers = NDArray[np.int64]
+    _AllPieces: TypeAlias = tuple[list["_Pieces"], list["_Pieces"]]
+    """Those of each member of the crew, and of each thread beside it."""
 
 PIECES_PER_THREAD: Final = 16
 """Pieces of work for each simulated thread, so that the last ones to finish differ little."""
@@ -55,41 +58,95 @@ class Draw:
     seed: int = 1
 
 
-def run(batch: Batch, conditions: Conditions, draw: Draw) -> BatchTime:
-    """Run a batch.
+class Runner:
+    """A batch, laid out for being run many times.
 
     Parameters
     ----------
     batch
         The work.
-    conditions
-        Threads, cores, costs.
-    draw
-        Which part of it; the time is that of all of it, in proportion.
-
-    Raises
-    ------
-    StuckError
-        If its threads wait for each other for ever.
     """
-    pieces, scale = _pieces(batch, conditions.threads, draw)
-    program, crew = _program(batch, conditions, pieces)
-    machine = conditions.calibration.machine_with(conditions.cores)
-    found = simulate(program.tables(machine, seed=draw.seed, events_limit=EVENTS_LIMIT))
-    if found.reason == EndReason.STUCK:
-        raise StuckError("the simulated threads wait for each other for ever")
-    elapsed = _elapsed(found, batch, crew)
-    if found.reason == EndReason.LIMIT:
-        done = float(found.threads["run_ns"].sum())
-        elapsed = found.elapsed_ns * max(1.0, _cpu_ns(batch, pieces) / max(done, 1.0))
-    places = dict(enumerate(sorted(batch.kinds)))
-    if conditions.gil and batch.gil:
-        places[len(places)] = 0
-    return BatchTime(
-        elapsed * scale,
-        {id_: found.utilisation(place) for place, id_ in places.items()},
-        {id_: float(found.locks["wait_ns"][place]) * scale for place, id_ in places.items()},
-    )
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self._place = {id_: number for number, id_ in enumerate(sorted(batch.kinds))}
+        histories = (*batch.crew, *batch.others)
+        self._starts = np.cumsum([0, *(len(one.ops) for one in histories)])
+        self._steps = _with_places(histories, self._place)
+        self._whole_ns = sum(float(one.spent_ns[-1]) for one in batch.crew) or 1.0
+
+    def run(self, conditions: Conditions, draw: Draw) -> BatchTime:
+        """Run the batch.
+
+        Parameters
+        ----------
+        conditions
+            Threads, cores, costs.
+        draw
+            Which part of it; the time is that of all of it, in proportion.
+
+        Raises
+        ------
+        StuckError
+            If its threads wait for each other for ever.
+        """
+        batch = self.batch
+        pieces, scale = self._pieces(conditions.threads, draw)
+        program, crew = self._program(conditions, pieces)
+        machine = conditions.calibration.machine_with(conditions.cores)
+        found = simulate(program.tables(machine, seed=draw.seed, events_limit=EVENTS_LIMIT))
+        if found.reason == EndReason.STUCK:
+            raise StuckError("the simulated threads wait for each other for ever")
+        elapsed = _elapsed(found, batch, crew)
+        if found.reason == EndReason.LIMIT:
+            done = float(found.threads["run_ns"].sum())
+            elapsed = found.elapsed_ns * max(1.0, _cpu_ns(batch, pieces) / max(done, 1.0))
+        places = dict(enumerate(self._place))
+        if conditions.gil and batch.gil:
+            places[len(places)] = 0
+        return BatchTime(
+            elapsed * scale,
+            {id_: found.utilisation(place) for place, id_ in places.items()},
+            {id_: float(found.locks["wait_ns"][place]) * scale for place, id_ in places.items()},
+        )
+
+    def _pieces(self, threads: int | None, draw: Draw) -> tuple[_AllPieces, float]:
+        """Return pieces of each member's and each other thread's work, and what they stand for."""
+        batch = self.batch
+        steps = sum(len(one.ops) for one in batch.crew)
+        share = min(1.0, draw.steps / max(1, steps))
+        wanted = PIECES_PER_THREAD * (len(batch.crew) if threads is None else threads) / share
+        per_ns = wanted / self._whole_ns
+        crew = [_of_one(one, per_ns, share, draw.random) for one in batch.crew]
+        others = [_of_one(one, per_ns, share, None) for one in batch.others]
+        chosen = sum(one.spent_ns for one in crew)
+        return (crew, others), batch.scale * (self._whole_ns / chosen if chosen > 0 else 1.0)
+
+    def _program(self, conditions: Conditions, pieces: _AllPieces) -> tuple[Program, int]:
+        """Return the program, and how many of its threads, the first ones, are the crew's."""
+        batch, place = self.batch, self._place
+        program = Program()
+        made = {kind: kind.policy(conditions.calibration) for kind in set(batch.kinds.values())}
+        for id_ in place:
+            program.add_lock(made[batch.kinds[id_]])
+        if conditions.gil and batch.gil:
+            gil = POLICIES["gil"]
+            program.add_gil(gil.lock(conditions.calibration.costs_of(gil)))
+        program.add_ops(self._steps)
+        crew, others = pieces
+        own = conditions.threads is None and batch.each_its_own
+        groups = [[number] for number in range(len(crew))] if own else [[*range(len(crew))]]
+        threads = conditions.threads or batch.threads
+        closing = [_placed(step, place) for step in batch.closing]
+        for group in groups:
+            queue = _add(program, [crew[number] for number in group], self._starts[group], closing)
+            for _ in range(1 if own else threads):
+                program.add_thread(queue)
+        for number, other in enumerate(others, len(crew)):
+            program.add_thread(_add(program, [other], self._starts[[number]], []))
+        for id_, needs_gil in batch.servers:
+            program.add_thread(program.add_queue([[serve(place[id_], needs_gil)]], endless=True))
+        return program, len(groups) if own else threads
 
 
 def _elapsed(found: Outcome, batch: Batch, crew: int) -> float:
@@ -106,20 +163,6 @@ class _Pieces:
     stop: Integers
     when: NDArray[np.float64]
     spent_ns: float
-
-
-def _pieces(
-    batch: Batch, threads: int | None, draw: Draw
-) -> tuple[tuple[list[_Pieces], list[_Pieces]], float]:
-    """Return pieces of each member's and each other thread's work, and what they stand for."""
-    steps = sum(len(one.ops) for one in batch.crew)
-    share = min(1.0, draw.steps / max(1, steps))
-    wanted = PIECES_PER_THREAD * (len(batch.crew) if threads is None else threads) / share
-    whole = sum(float(one.spent_ns[-1]) for one in batch.crew) or 1.0
-    crew = [_of_one(one, wanted / whole, share, draw.random) for one in batch.crew]
-    others = [_of_one(one, wanted / whole, share, None) for one in batch.others]
-    chosen = sum(one.spent_ns for one in crew)
-    return (crew, others), batch.scale * (whole / chosen if chosen > 0 else 1.0)
 
 
 def _of_one(
@@ -149,37 +192,6 @@ def _of_one(
     )
 
 
-def _program(
-    batch: Batch, conditions: Conditions, pieces: tuple[list[_Pieces], list[_Pieces]]
-) -> tuple[Program, int]:
-    """Return the program, and how many of its threads, the first ones, are the crew's."""
-    program = Program()
-    place = {id_: number for number, id_ in enumerate(sorted(batch.kinds))}
-    made = {kind: kind.policy(conditions.calibration) for kind in set(batch.kinds.values())}
-    for id_ in sorted(batch.kinds):
-        program.add_lock(made[batch.kinds[id_]])
-    if conditions.gil and batch.gil:
-        gil = POLICIES["gil"]
-        program.add_gil(gil.lock(conditions.calibration.costs_of(gil)))
-    histories = (*batch.crew, *batch.others)
-    starts = np.cumsum([0, *(len(one.ops) for one in histories)])
-    program.add_ops(_with_places(histories, place))
-    crew, others = pieces
-    own = conditions.threads is None and batch.each_its_own
-    groups = [[number] for number in range(len(crew))] if own else [[*range(len(crew))]]
-    threads = conditions.threads or batch.threads
-    closing = [_placed(step, place) for step in batch.closing]
-    for group in groups:
-        queue = _add(program, [crew[number] for number in group], starts[group], closing)
-        for _ in range(1 if own else threads):
-            program.add_thread(queue)
-    for number, other in enumerate(others, len(crew)):
-        program.add_thread(_add(program, [other], starts[[number]], []))
-    for id_, needs_gil in batch.servers:
-        program.add_thread(program.add_queue([[serve(place[id_], needs_gil)]], endless=True))
-    return program, len(groups) if own else threads
-
-
 def _add(program: Program, pieces: Sequence[_Pieces], starts: Integers, closing: list[Step]) -> int:
     """Add pieces as a queue, in the order of time."""
     pairs = list(zip(pieces, starts.tolist(), strict=True))
@@ -205,7 +217,7 @@ def _placed(step: Step, place: dict[int, int]) -> Step:
     return step._replace(target=place[step.target])
 
 
-def _cpu_ns(batch: Batch, pieces: tuple[list[_Pieces], list[_Pieces]]) -> float:
+def _cpu_ns(batch: Batch, pieces: _AllPieces) -> float:
     """Return the CPU time of chosen pieces, those of all threads together."""
     total = 0.0
     for one, chosen in zip((*batch.crew, *batch.others), (*pieces[0], *pieces[1]), strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 
 from contention_lab.simulate.batch.batch import Conditions
 from contention_lab.simulate.batch.limit import Demand, demand_of, limit_from
-from contention_lab.simulate.batch.run import Draw, run
+from contention_lab.simulate.batch.run import Draw, Runner
 from contention_lab.simulate.prediction.uncertainty import worlds
 
 if TYPE_CHECKING:
@@ -124,17 +124,20 @@ class Forecaster:
 
     def curve(self, batch: Batch, threads: Sequence[int]) -> tuple[Forecast, ...]:
         """Return forecasts of a batch with several thread counts."""
-        demand = demand_of(batch)
-        return tuple(self.forecast(batch, count, demand) for count in threads)
+        demand, runner = demand_of(batch), Runner(batch)
+        return tuple(self._forecast(runner, demand, count) for count in threads)
 
-    def forecast(self, batch: Batch, threads: int, demand: Demand | None = None) -> Forecast:
+    def forecast(self, batch: Batch, threads: int) -> Forecast:
         """Return the forecast of a batch with one thread count.
 
         With the recorded number of threads each does what it did, if they all lived at one time.
         """
+        return self._forecast(Runner(batch), demand_of(batch), threads)
+
+    def _forecast(self, runner: Runner, demand: Demand, threads: int) -> Forecast:
+        batch = runner.batch
         shared = None if threads == batch.threads and batch.each_its_own else threads
-        found = run(
-            batch,
+        found = runner.run(
             Conditions(shared, self.cores, self.calibration, self.gil),
             Draw(self.budget.steps, seed=self.seed),
         )
@@ -143,10 +146,8 @@ class Forecaster:
             conditions = Conditions(shared, self.cores, world.calibration, self.gil)
             random = np.random.default_rng(world.seed)
             draw = Draw(self.budget.draw_steps, random, world.seed)
-            drawn.append(run(batch, conditions, draw).elapsed_ns)
-        limit = limit_from(
-            demand or demand_of(batch), threads, self.cores, gil=self.gil and batch.gil
-        )
+            drawn.append(runner.run(conditions, draw).elapsed_ns)
+        limit = limit_from(demand, threads, self.cores, gil=self.gil and batch.gil)
         time_ns = max(found.elapsed_ns, limit.least_ns)
         width = self._width(_deviation(drawn))
         return Forecast(

@@ -4,15 +4,16 @@
  *
  * It runs on the GIL probe's thread (gil_probe.h) and asks the kernel. Threads in a wait that is recorded
  * anyway are left out, except for stacks. Only for stacks is the GIL taken, and only if threads have just
- * been seen to wait for it, more threads wanted a CPU than there are, one slept in native code or waited
- * for a file lock, one waits for others to do something, or an event loop is kept by one callback: a program
- * that does none of this is never disturbed.
+ * been seen to wait for it (and no layer records such waits), more threads wanted a CPU than there are, one
+ * slept in native code or waited for a file lock, one waits for others to do something, or an event loop is
+ * kept by one callback: a program that does none of this is never disturbed.
  */
 #ifndef CL_ACTIVITY_H
 #define CL_ACTIVITY_H
 
 #include <sched.h>
 
+#include "gil_events.h"
 #include "proc_task.h"
 #include "thread.h"
 
@@ -59,7 +60,9 @@ cl_activity_sample(uint32_t slot, uint32_t stack, cl_ring *ring)
     if (sample.state == CL_STATE_RUNNABLE) {
         cl_task_times(native_id, &sample.cpu_ns, &sample.delay_ns);
     }
-    cl_activity.curious |= sample.state == CL_STATE_AWAITS_GIL || sample.call == CL_CALL_NATIVE_SLEEP
+    /* What waits for the GIL at which place the layer says without taking it. */
+    cl_activity.curious |= (sample.state == CL_STATE_AWAITS_GIL && !cl_gil.is_seen)
+                           || sample.call == CL_CALL_NATIVE_SLEEP
                            || sample.call == CL_CALL_FILE_LOCK;
     cl_activity_put(ring, CL_STATES, &sample, sizeof sample);
     return 1;

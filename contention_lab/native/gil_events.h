@@ -31,7 +31,7 @@ typedef struct {
 static CL_TLS cl_gil_attempt cl_gil_mine;
 
 static struct {
-    int is_seen; /* the layer shows it to us in this recording */
+    _Atomic int is_seen; /* the layer shows it to us in this recording (the probe may be the first to look) */
     _Atomic uint32_t holder; /* thread, 0 unknown */
     _Atomic uint64_t since;  /* 0: nobody has it, or since before the recording */
     const cl_gil_attempt *owner; /* who has it, or had it last */

@@ -1,7 +1,9 @@
 /* Samples who holds the GIL, about once a millisecond, and what the threads do meanwhile (activity.h).
  *
  * A thread of its own reads two words of the interpreter (cl_gil_read) and passes the samples to the writer
- * through a ring. On a build without a GIL it samples threads only. Costs two context switches a sample.
+ * through a ring. Where the layer sees every change of the holder it is asked instead (gil_events.h): then the
+ * samples only say which of the threads looked at had the GIL. On a build without a GIL it samples threads
+ * only. Costs two context switches a sample.
  */
 #ifndef CL_GIL_PROBE_H
 #define CL_GIL_PROBE_H
@@ -40,6 +42,29 @@ cl_gil_holder(const void *tstate)
     (void)tstate;
 #endif
     return 0;
+}
+
+/* Who has the GIL: 1 if that is known. `holder` stands for whoever has it or had it last. */
+static int
+cl_gil_look(cl_gil_sample *sample, const void **holder)
+{
+    if (cl_gil.is_seen) {
+        if (atomic_load_explicit(&cl_gil.since, memory_order_relaxed) != 0) {
+            sample->holder = atomic_load_explicit(&cl_gil.holder, memory_order_relaxed);
+            sample->flags = CL_GIL_HELD;
+            *holder = (const void *)(uintptr_t)sample->holder;
+        }
+        return 1;
+    }
+    int locked;
+    if (!cl_gil_read(&locked, holder)) {
+        return 0;
+    }
+    if (locked) {
+        sample->holder = cl_gil_holder(*holder);
+        sample->flags = CL_GIL_HELD;
+    }
+    return 1;
 }
 
 /* When beats may have taken so much CPU time: a little at the start, then a hundredth of a CPU, and less in
@@ -100,9 +125,9 @@ cl_gil_probe_main(void *unused)
         cl_activity.own_ids[1] =
             atomic_load_explicit(&cl_session.writer_native_id, memory_order_relaxed);
         cl_activity_states(&cl_gil_probe.ring);
-        int locked;
-        const void *holder;
-        if (!cl_gil_read(&locked, &holder)) {
+        const void *holder = last_holder;
+        cl_gil_sample sample = {.time_ns = cl_now()};
+        if (!cl_gil_look(&sample, &holder)) {
             same++;
             cl_activity_rest(&cl_gil_probe.ring, &cl_gil_probe.stop);
             continue;
@@ -110,13 +135,8 @@ cl_gil_probe_main(void *unused)
         if (had_gil) { /* that there is another holder now is our doing */
             last_holder = holder;
         }
-        cl_gil_sample sample = {.time_ns = cl_now()};
         same = holder == last_holder ? same + 1 : 0;
         last_holder = holder;
-        if (locked) {
-            sample.holder = cl_gil_holder(holder);
-            sample.flags = CL_GIL_HELD;
-        }
         uint64_t next_tail;
         void *room = cl_ring_reserve(&cl_gil_probe.ring, CL_GIL, sizeof sample, &next_tail);
         if (room == NULL) {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [needs_layer, pytest.mark.skipif(not gil_enabled(), reason="there is no GIL")]
 
+EDGE_NS = 200_000
 COMPUTE = """
 import threading, time
 
@@ -162,6 +163,23 @@ def test_a_trace_says_where_it_has_the_gil_from(tmp_path: Path) -> None:
 
     assert (with_layer["native_layer"], with_layer["gil_source"]) == (True, "events")
     assert (without["native_layer"], without["gil_source"]) == (False, "samples")
+
+
+def test_no_sample_gives_the_gil_to_a_thread_that_waits_for_it(tmp_path: Path) -> None:
+    trace = run(tmp_path, "in_threads(3, lambda: compute(3_000_000))").trace
+    held = trace.gil[trace.gil["holder"] != 0]
+    waits = trace.gil_waits
+
+    # The moment of a sample is taken before the look: a change of hands may be between the two.
+    waiting = [
+        (waits["thread"] == sample["holder"])
+        & (waits["start_ns"] + EDGE_NS < sample["time_ns"])
+        & (sample["time_ns"] + EDGE_NS < waits["end_ns"])
+        for sample in held
+    ]
+
+    assert len(held) > 20
+    assert sum(bool(some.any()) for some in waiting) <= 0.02 * len(held)
 
 
 def test_a_wait_still_open_at_the_end_is_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Libraries with locks of their own, which are made of none of Python's and are not recorded.
+"""Locks that are not recorded: of libraries with locks of their own, and what has no source.
 
 They are named only if the program has used them: silence about a lock must not read as its
 acquittal.
@@ -25,8 +25,15 @@ LOCKS_OF_THEIR_OWN: "Final" = {
 
 def strangers() -> "list[Note]":
     """Return what the metadata says of the libraries that the program has loaded."""
-    return [
+    own: list[Note] = [
         {"what": what, "why": "made of nothing that can be recorded", "count": 1}
         for module, what in LOCKS_OF_THEIR_OWN.items()
         if module in sys.modules
     ]
+    probes = sys.modules.get("contention_lab.capture.patches.probes")
+    refused = () if probes is None else sorted(probes.refused)
+    replaced: list[Note] = [
+        {"what": what, "why": "replaced, or its source is not there", "count": 1}
+        for what in refused
+    ]
+    return own + replaced

@@ -10,6 +10,8 @@ FAILED_TRY: Final[int]
 INTERRUPTED: Final[int]
 CANCELLED: Final[int]
 AGAIN: Final[int]
+KEEPS_LAST: Final[int]
+KEEPS_FIRST: Final[int]
 ROOM: Final[int]
 
 class Mutex:
@@ -218,6 +220,18 @@ class Permits(Beside):
     def give(self, end_ns: int, /) -> None: ...
     def others(self) -> tuple[int, int]: ...
     def since(self, party: int, /) -> int: ...
+
+class Probe:
+    """A call from within a function of the program's, as the left side of an `@`."""
+
+    def __new__(
+        cls,
+        function: Callable[..., object],
+        bound: object = None,
+        keeps: int = 0,
+        begin: Probe = ...,
+    ) -> Probe: ...
+    def __matmul__(self, right: object, /) -> object: ...
 
 class Task(Beside):
     """One asyncio task, as a party."""

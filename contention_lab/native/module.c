@@ -13,6 +13,7 @@
 #include "simple_queue.h"
 #include "pool_task.h"
 #include "loop_step.h"
+#include "probe.h"
 #include "exchange.h"
 #include "around_table.h"
 #include "front.h"
@@ -314,7 +315,8 @@ core_exec(PyObject *module)
     }
     if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0
         || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0
-        || cl_around_ready() < 0 || cl_conditions_ready() < 0 || cl_semaphores_ready() < 0) {
+        || cl_around_ready() < 0 || cl_conditions_ready() < 0 || cl_semaphores_ready() < 0
+        || cl_probe_ready(module) < 0) {
         return -1;
     }
     cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);
@@ -336,7 +338,8 @@ core_exec(PyObject *module)
     } constants[] = {
         {"MAX_STACK_DEPTH", CL_MAX_DEPTH}, {"ACQUIRED", CL_ACQUIRED}, {"TIMED_OUT", CL_TIMED_OUT},
         {"FAILED_TRY", CL_FAILED_TRY}, {"INTERRUPTED", CL_INTERRUPTED}, {"CANCELLED", CL_CANCELLED},
-        {"AGAIN", CL_WAIT_AGAIN}, {"ROOM", CL_WAIT_ROOM},
+        {"AGAIN", CL_WAIT_AGAIN}, {"ROOM", CL_WAIT_ROOM}, {"KEEPS_LAST", CL_KEEPS_LAST},
+        {"KEEPS_FIRST", CL_KEEPS_FIRST},
     };
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) {

@@ -240,7 +240,7 @@ def test_condition_wait_is_split_where_the_task_wants_the_lock_again(path: Path)
     assert int(again["start_ns"]) >= int(signal["end_ns"])
     assert facts.name(signal["thread"]) == facts.name(again["thread"]) == "waiter"
     assert facts.name(signal["holder"]) == facts.name(again["holder"]) == "notifier"
-    assert facts.functions(signal["holder_stack"])[0] == "notifier"
+    assert facts.functions(signal["holder_stack"])[:2] == ["notify", "notifier"]
 
 
 def test_a_condition_that_is_cancelled_or_not_owned_says_so(path: Path) -> None:
@@ -291,7 +291,7 @@ def test_events_and_queues_name_who_woke_the_task(path: Path) -> None:
     for_item, *for_room, late = facts.coordination("asyncio.Queue")
     assert facts.name(for_item["thread"]) == "getter"
     assert facts.name(for_item["holder"]) == "putter"
-    assert facts.functions(for_item["stack"])[0] == "getter"
+    assert facts.functions(for_item["stack"])[:2] == ["get", "getter"]
     assert {facts.name(wait["thread"]) for wait in for_room} == {"putter"}
     assert facts.name(for_room[-1]["holder"]) == "late_getter"
     assert late["outcome"] == Outcome.TIMED_OUT

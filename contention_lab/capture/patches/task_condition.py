@@ -3,19 +3,27 @@
 Both are recorded as the lock's; its own `acquire` ends the coordination.
 """
 
+import sys
+
 from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.beside import Beside
+from contention_lab.capture.patches.probe_places import around_rest, at_start
+from contention_lab.capture.patches.probes import insert
 from contention_lab.capture.patches.task_lock import LockPermits
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Final
 
+    from contention_lab.capture.patches.probe_places import Place
     from contention_lab.capture.undo import Undo
+
+_PLACES: "Final[dict[str, tuple[Place, ...]]]" = {
+    "wait": (around_rest("{begins} @ self", "{failed} @ ()", "{over} @ ()"),),
+    "notify": (at_start("if self._waiters:\n {notifies} @ self"),),
+}
 
 
 class Notifier(Beside):
@@ -28,49 +36,62 @@ class Notifier(Beside):
         self.waker = 0, 0, 0
 
 
-def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap waiting and notifying."""
-    wrap(undo, module.Condition, "wait", _timed_wait)
-    wrap(undo, module.Condition, "notify", _noted_notify)
+class Waiting:
+    """One `wait`, while it goes on: until the task has the lock again."""
 
+    __slots__ = ("notifier", "outer", "permits", "task", "wait")
 
-def _timed_wait(
-    original: "Callable[..., Coroutine[Any, Any, bool]]",
-) -> "Callable[..., Coroutine[Any, Any, bool]]":
-    async def wait(self: "Any") -> bool:
-        task = _core.current_task() if _core.active() else None
-        if task is None or not self.locked():
-            return await original(self)
-        notifier = Notifier.table.get(id(self)) or Notifier(self)
-        notifier.waker = 0, 0, notifier.waker[2]
-        permits = LockPermits.of(self._lock)
+    def __init__(self, task: "Any", condition: "Any") -> None:
+        self.task = task
+        self.notifier = Notifier.table.get(id(condition)) or Notifier(condition)
+        self.notifier.waker = 0, 0, self.notifier.waker[2]
+        self.permits = permits = LockPermits.of(condition._lock)
         is_again = task.woken == (permits.key, permits.since(task.party))
-        began = _core.task_wait(
-            permits.source, len(self._waiters), 0, _core.AGAIN if is_again else 0
+        self.wait = _core.task_wait(
+            permits.source, len(condition._waiters), 0, _core.AGAIN if is_again else 0
         )
-        outer, task.coordination = task.coordination, began
+        self.outer, task.coordination = task.coordination, self.wait
         _core.watch(permits.source, True)
-        try:
-            notified = await original(self)
-        except BaseException as error:
-            began.failed(error)
-            raise
-        finally:
-            _core.watch(permits.source, False)
-            task.coordination = outer
-            task.woken = permits.key, permits.since(task.party)
-        began.ended(*notifier.waker)
-        return notified
 
-    return wait
+    def is_over(self) -> None:
+        """Leave the task as it was."""
+        _core.watch(self.permits.source, False)
+        self.task.coordination = self.outer
+        self.task.woken = self.permits.key, self.permits.since(self.task.party)
 
 
-def _noted_notify(original: "Callable[..., None]") -> "Callable[..., None]":
-    def notify(self: "Any", n: int = 1) -> None:
-        if self._waiters and _core.active():
-            notifier = Notifier.table.get(id(self)) or Notifier(self)
-            number = notifier.waker[2] + 1
-            notifier.waker = tasks.current_party(), _core.capture_stack(), number
-        original(self, n)
+def install(undo: "Undo", module: "ModuleType") -> None:
+    """Watch waiting and notifying."""
+    insert(undo, module.Condition, _PLACES, _PROBES)
 
-    return notify
+
+def _begins(condition: "Any") -> Waiting | None:
+    task = _core.current_task()
+    return None if task is None else Waiting(task, condition)
+
+
+def _failed(waiting: Waiting) -> None:
+    error = sys.exc_info()[1]
+    if error is not None:
+        waiting.wait.failed(error)
+    waiting.is_over()
+
+
+def _over(waiting: Waiting) -> None:
+    waiting.is_over()
+    waiting.wait.ended(*waiting.notifier.waker)
+
+
+def _notifies(condition: "Any") -> None:
+    notifier = Notifier.table.get(id(condition)) or Notifier(condition)
+    number = notifier.waker[2] + 1
+    notifier.waker = tasks.current_party(), _core.capture_stack(), number
+
+
+_BEGINS = _core.Probe(_begins, keeps=_core.KEEPS_LAST)
+_PROBES: "Final" = {
+    "begins": _BEGINS,
+    "failed": _core.Probe(_failed, begin=_BEGINS),
+    "over": _core.Probe(_over, begin=_BEGINS),
+    "notifies": _core.Probe(_notifies),
+}

@@ -1,18 +1,24 @@
 """`asyncio.Event`: waiting for somebody to set it."""
 
 from contention_lab.capture.patches import tasks
+from contention_lab.capture.patches.probe_places import around_await, at_end, before_assignment
+from contention_lab.capture.patches.probes import insert
 from contention_lab.capture.patches.signals import Signal
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Coroutine
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Final
 
+    from contention_lab.capture.patches.probe_places import Place
     from contention_lab.capture.undo import Undo
+
+_PLACES: "Final[dict[str, tuple[Place, ...]]]" = {
+    "__init__": (at_end("{made} @ self"),),
+    "wait": (around_await("{begins} @ self", "{failed} @ ()", "{over} @ self"),),
+    "set": (before_assignment("if self._waiters:\n {wakes} @ self"),),
+}
 
 
 class EventSignal(Signal):
@@ -23,44 +29,30 @@ class EventSignal(Signal):
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap making, waiting and setting."""
-    wrap(undo, module.Event, "__init__", _made)
-    wrap(undo, module.Event, "wait", _timed_wait)
-    wrap(undo, module.Event, "set", _noted_set)
-    tasks.adoptable.add(module.Event.wait.__code__)
+    """Watch making, waiting and setting."""
+    if insert(undo, module.Event, _PLACES, _PROBES):
+        tasks.adoptable.add(id(module.Event.wait.__code__))
 
 
-def _made(original: "Callable[..., None]") -> "Callable[..., None]":
-    def __init__(self: "asyncio.Event") -> None:  # noqa: N807
-        original(self)
-        EventSignal(self)
-
-    return __init__
+def _begins(event: "Any") -> "_core.TaskWait":
+    """Begin a wait of a task that is among the waiters already."""
+    signal = EventSignal.of(event)
+    return _core.task_wait(signal.source, len(event._waiters) - 1, signal.awaited(event._waiters))
 
 
-def _timed_wait(
-    original: "Callable[..., Coroutine[Any, Any, bool]]",
-) -> "Callable[..., Coroutine[Any, Any, bool]]":
-    async def wait(self: "Any") -> bool:
-        if self._value or not _core.active():
-            return await original(self)
-        signal = EventSignal.of(self)
-        began = _core.task_wait(signal.source, len(self._waiters), signal.awaited(self._waiters))
-        try:
-            is_set = await original(self)
-        except BaseException as error:
-            began.failed(error)
-            raise
-        began.ended(*signal.waker(self._waiters))
-        return is_set
-
-    return wait
+def _over(wait: "_core.TaskWait", event: "Any") -> None:
+    wait.ended(*EventSignal.of(event).waker(event._waiters))
 
 
-def _noted_set(original: "Callable[..., None]") -> "Callable[..., None]":
-    def set(self: "Any") -> None:  # noqa: A001
-        if self._waiters and _core.active():
-            EventSignal.of(self).wake(self._waiters)
-        original(self)
+def _wakes(event: "Any") -> None:
+    EventSignal.of(event).wake(event._waiters)
 
-    return set
+
+_BEGINS = _core.Probe(_begins, keeps=_core.KEEPS_LAST)
+_PROBES: "Final" = {
+    "made": _core.Probe(EventSignal),
+    "begins": _BEGINS,
+    "failed": _core.Probe(tasks.failed, begin=_BEGINS),
+    "over": _core.Probe(_over, begin=_BEGINS),
+    "wakes": _core.Probe(_wakes),
+}

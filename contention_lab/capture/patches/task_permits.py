@@ -1,19 +1,34 @@
 """Permits that asyncio tasks take, and tasks that wait for them.
 
-What is common to locks and semaphores of asyncio. A release, and an acquire that need not wait,
-call into the core once (`native/task_wait.h`). Such an acquire is a line in asyncio, and done here
-in the same way: one coroutine inside another would cost more than it does.
+What is common to locks and semaphores of asyncio. Their own code calls into the core where it has
+taken a permit without a wait, around its wait, and where it gives one back (`probes.py`).
 """
 
+from contention_lab.capture.patches import tasks
 from contention_lab.capture.patches.permits import Permits
+from contention_lab.capture.patches.probe_places import (
+    around_await,
+    at_end,
+    before_assignment,
+    before_early_return,
+)
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Self
+    from typing import Any, Final, Self
 
-took, gives, blocks = _core.task_took, _core.task_gives, _core.task_blocks
+    from contention_lab.capture.patches.probe_places import Place
+
+PLACES: "Final[dict[str, tuple[Place, ...]]]" = {
+    "__init__": (at_end("{made} @ self"),),
+    "acquire": (
+        before_early_return("{took} @ self"),
+        around_await("{blocks} @ self", "{failed} @ ()", "{over} @ ()"),
+    ),
+    "release": (before_assignment("{gives} @ self"),),
+}
+"""By method: where what happens."""
 
 
 class TaskPermits(Permits):
@@ -27,6 +42,14 @@ class TaskPermits(Permits):
         return cls(thing, late=True)  # type: ignore[call-arg]
 
 
-def is_of(module: str, function: "Callable[..., Any]") -> bool:
-    """Return whether a function is the module's own, and not what somebody has put in its place."""
-    return getattr(function, "__globals__", {}).get("__name__") == module
+def probes_of(cls: "type[TaskPermits]") -> "dict[str, _core.Probe]":
+    """Return what to do at the places, for the things that have permits of this class."""
+    blocks = _core.Probe(_core.task_blocks, cls, keeps=_core.KEEPS_LAST)
+    return {
+        "made": _core.Probe(cls),
+        "took": _core.Probe(_core.task_took, cls),
+        "blocks": blocks,
+        "failed": _core.Probe(tasks.failed, begin=blocks),
+        "over": _core.Probe(_core.TaskWait.ended, begin=blocks),
+        "gives": _core.Probe(_core.task_gives, cls),
+    }

@@ -1,22 +1,29 @@
 """`asyncio.Queue`: waiting for an item or for room.
 
-A `get` or `put` that waits is one event. What need not wait is done here as asyncio does it.
+A `get` or `put` that waits is one event, however often it is woken in vain.
 """
 
 from contention_lab.capture.patches import tasks
+from contention_lab.capture.patches.probe_places import around_loop, at_end, at_start
+from contention_lab.capture.patches.probes import insert
 from contention_lab.capture.patches.signals import Signal
-from contention_lab.capture.patches.task_permits import is_of
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Callable, Coroutine
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Final
 
+    from contention_lab.capture.patches.probe_places import Place
     from contention_lab.capture.undo import Undo
+
+_PLACES: "Final[dict[str, tuple[Place, ...]]]" = {
+    "__init__": (at_end("{made} @ self"),),
+    "get": (around_loop("{gets} @ self", "{failed_get} @ ()", "{got} @ self"),),
+    "put": (around_loop("{puts} @ self", "{failed_put} @ ()", "{has_put} @ self"),),
+    "_wakeup_next": (at_start("if waiters:\n {wakes} @ (self, waiters)"),),
+}
 
 
 class QueueSignal(Signal):
@@ -27,74 +34,47 @@ class QueueSignal(Signal):
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap making, waiting and waking."""
-    wrap(undo, module.Queue, "__init__", _made)
-    wrap(undo, module.Queue, "get", _timed_get)
-    wrap(undo, module.Queue, "put", _timed_put)
-    wrap(undo, module.Queue, "_wakeup_next", _noted_wakeup)
-    tasks.adoptable.update({module.Queue.get.__code__, module.Queue.put.__code__})
+    """Watch making, waiting and waking."""
+    if insert(undo, module.Queue, _PLACES, _PROBES):
+        tasks.adoptable.add(id(module.Queue.get.__code__))
+        tasks.adoptable.add(id(module.Queue.put.__code__))
 
 
-def _made(original: "Callable[..., None]") -> "Callable[..., None]":
-    def __init__(self: "Any", maxsize: int = 0) -> None:  # noqa: N807
-        original(self, maxsize)
-        QueueSignal(self)
-
-    return __init__
+def _gets(queue: "Any") -> "_core.TaskWait":
+    """Begin a wait for an item, of a task that is among those who get already."""
+    return _begins(QueueSignal.of(queue), queue._getters, 0)
 
 
-def _timed_get(
-    original: "Callable[..., Coroutine[Any, Any, Any]]",
-) -> "Callable[..., Coroutine[Any, Any, Any]]":
-    is_asyncios = is_of("asyncio.queues", original)
-
-    async def get(self: "Any") -> "Any":
-        if not self.empty():
-            return self.get_nowait() if is_asyncios else await original(self)
-        if not _core.active():
-            return await original(self)
-        signal = QueueSignal.of(self)
-        began = _core.task_wait(signal.source, len(self._getters), signal.awaited(self._getters))
-        try:
-            item = await original(self)
-        except BaseException as error:
-            began.failed(error)
-            raise
-        began.ended(*signal.waker(self._getters))
-        return item
-
-    return get
+def _puts(queue: "Any") -> "_core.TaskWait":
+    """Begin a wait for room, of a task that is among those who put already."""
+    return _begins(QueueSignal.of(queue), queue._putters, _core.ROOM)
 
 
-def _timed_put(
-    original: "Callable[..., Coroutine[Any, Any, None]]",
-) -> "Callable[..., Coroutine[Any, Any, None]]":
-    is_asyncios = is_of("asyncio.queues", original)
-
-    async def put(self: "Any", item: "Any") -> None:
-        if is_asyncios and not self.full():
-            self.put_nowait(item)
-            return None
-        if not self.full() or not _core.active():
-            return await original(self, item)
-        signal = QueueSignal.of(self)
-        awaited = signal.awaited(self._putters)
-        began = _core.task_wait(signal.source, len(self._putters), awaited, _core.ROOM)
-        try:
-            await original(self, item)
-        except BaseException as error:
-            began.failed(error)
-            raise
-        began.ended(*signal.waker(self._putters))
-        return None
-
-    return put
+def _begins(signal: QueueSignal, waiters: "deque[Any]", flags: int) -> "_core.TaskWait":
+    return _core.task_wait(signal.source, len(waiters) - 1, signal.awaited(waiters), flags)
 
 
-def _noted_wakeup(original: "Callable[..., None]") -> "Callable[..., None]":
-    def _wakeup_next(self: "Any", waiters: "deque[Any]") -> None:
-        if waiters and _core.active():
-            QueueSignal.of(self).wake(waiters)
-        original(self, waiters)
+def _got(wait: "_core.TaskWait", queue: "Any") -> None:
+    wait.ended(*QueueSignal.of(queue).waker(queue._getters))
 
-    return _wakeup_next
+
+def _has_put(wait: "_core.TaskWait", queue: "Any") -> None:
+    wait.ended(*QueueSignal.of(queue).waker(queue._putters))
+
+
+def _wakes(queue: "Any", waiters: "deque[Any]") -> None:
+    QueueSignal.of(queue).wake(waiters)
+
+
+_GETS = _core.Probe(_gets, keeps=_core.KEEPS_FIRST)
+_PUTS = _core.Probe(_puts, keeps=_core.KEEPS_FIRST)
+_PROBES: "Final" = {
+    "made": _core.Probe(QueueSignal),
+    "gets": _GETS,
+    "failed_get": _core.Probe(tasks.failed, begin=_GETS),
+    "got": _core.Probe(_got, begin=_GETS),
+    "puts": _PUTS,
+    "failed_put": _core.Probe(tasks.failed, begin=_PUTS),
+    "has_put": _core.Probe(_has_put, begin=_PUTS),
+    "wakes": _core.Probe(_wakes),
+}

@@ -10,13 +10,13 @@ from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, ModuleType
+    from types import ModuleType
     from typing import Any, Final
 
     from contention_lab.capture.undo import Undo
 
-adoptable: "Final[set[CodeType]]" = set()
-"""Code of the coroutines below, for `task_wait_for.py`."""
+adoptable: "Final[set[int]]" = set()
+"""Ids of the code of the coroutines that wait for what is recorded, for `task_wait_for.py`."""
 
 adopted: "Final[dict[int, Any]]" = {}
 """By the id of a coroutine that a helper task runs for another one: that one (Python 3.11)."""
@@ -70,6 +70,13 @@ def install(undo: "Undo", module: "ModuleType") -> None:
     if sys.version_info < (3, 12):  # there it is a Python function that looks into a dictionary
         current = module._current_tasks
     _core.use_asyncio(Task, running_loop, current, adopted)
+
+
+def failed(wait: "_core.TaskWait") -> None:
+    """Record that the exception being handled has ended a wait."""
+    error = sys.exc_info()[1]
+    if error is not None:
+        wait.failed(error)
 
 
 def current_party() -> int:

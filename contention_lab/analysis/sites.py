@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MACHINERY: Final = frozenset(
     {
-        *("analysis", "capture", "cli", "diagnosis", "export", "locks", "native"),
+        *("analysis", "capture", "cli", "comparison", "diagnosis", "export", "locks", "native"),
         *("report", "scaling", "simulate", "sweep", "trace"),
     }
 )

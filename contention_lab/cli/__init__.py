@@ -26,6 +26,7 @@ COMMANDS: "Final" = (
     "top",
     "explain",
     "export",
+    "diff",
     "fit",
     "predict",
     "simulate",

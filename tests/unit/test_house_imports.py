@@ -20,6 +20,7 @@ LAYERS = (
     {"analysis"},
     {"scaling", "simulate"},
     {"diagnosis"},
+    {"comparison"},
     {"report", "export"},
     {"sweep", "cli", "pytest_plugin"},
 )

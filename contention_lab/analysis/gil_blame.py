@@ -52,7 +52,7 @@ def ns_by_stack(events: Records, weight_ns: Integers | None = None) -> Mapping[i
         `schema.GIL_WAIT` or `schema.GIL_HOLD`. One without a stack counts as a part of the thread's
         next one that has one, or that was not running Python.
     weight_ns
-        Of each event; its length by default.
+        Of each event; its length by default. Ones count the events.
     """
     weights = lengths_ns(events) if weight_ns is None else weight_ns
     sums: dict[int, int] = {}

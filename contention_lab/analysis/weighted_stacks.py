@@ -14,6 +14,7 @@ import numpy as np
 from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.blame import blame as blame_of
 from contention_lab.analysis.distinct import distinct
+from contention_lab.analysis.gil_blame import caused_ns, ns_by_stack
 from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.parties import GIL, culprit_stacks
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from contention_lab.analysis.blame import Blame
     from contention_lab.trace import Lock, Trace
 
-View = Literal["victim", "culprit", "spin", "hold"]
-VIEWS: Final[tuple[View, ...]] = ("victim", "culprit", "spin", "hold")
+View = Literal["victim", "culprit", "spin", "hold", "gil", "gil-holder"]
+VIEWS: Final[tuple[View, ...]] = ("victim", "culprit", "spin", "hold", "gil", "gil-holder")
 
 MAX_DEPTH: Final = 400
 """Frames beyond it, from the outer end, are folded into one: readers may recurse."""
@@ -74,6 +75,8 @@ class WeightedStack(NamedTuple):
 HAND_OFF_STEP: Final = Step("(hand-off: no recorded hold)", "", 0, 0)
 UNRECORDED_STEP: Final = Step("(hold not recorded)", "", 0, 0)
 GIL_STEP: Final = Step(GIL.function, "", 0, 0)
+NO_PYTHON_STEP: Final = Step("(not running Python, or no stack)", "", 0, 0)
+GIL_FREE_STEP: Final = Step("(hand-over: no recorded hold)", "", 0, 0)
 CUT_STEP: Final = Step("(outer frames not recorded)", "", 0, 0)
 
 
@@ -91,7 +94,8 @@ def weighted_stacks(
         and then the stack of whoever held it (while it held it if that was seen, else at its
         release). `spin`: time in spin loops, by the waiter's stack. `hold`: time that recorded
         holds lasted, by the stack at the release (at level `profile`: only of holds that blocked
-        somebody).
+        somebody). `gil`: time waited for the GIL, by the waiter's stack, and `gil-holder`: the same
+        time, by where whoever had it gave it up; both need the layer below Python.
     blame
         Of this trace, for the view `culprit`; made if it is not given.
 
@@ -106,6 +110,8 @@ def weighted_stacks(
         return _of_culprits(trace, blame_of(trace) if blame is None else blame)
     if view in ("victim", "spin"):
         return _of_waits(trace, spinning=view == "spin")
+    if view in ("gil", "gil-holder"):
+        return _of_the_gil(trace, holders=view == "gil-holder")
     raise ValueError(f"no view {view!r}: choose {', '.join(VIEWS[:-1])} or {VIEWS[-1]}")
 
 
@@ -143,6 +149,20 @@ def _of_culprits(trace: Trace, blame: Blame) -> Iterator[WeightedStack]:
             if kind < 0:
                 steps = (*steps, UNRECORDED_STEP if kind == UNRECORDED else HAND_OFF_STEP)
             yield WeightedStack(steps, ns, events)
+
+
+def _of_the_gil(trace: Trace, *, holders: bool) -> Iterator[WeightedStack]:
+    waits, holds = trace.gil_waits, trace.gil_holds
+    by_stack, events = ns_by_stack(waits), waits
+    if holders:
+        waited_ns = sum(by_stack.values())
+        by_stack, events = ns_by_stack(holds, caused_ns(waits, holds)), holds
+        free_ns = waited_ns - sum(by_stack.values())
+        if free_ns > 0:
+            yield WeightedStack((GIL_FREE_STEP,), free_ns, len(waits))
+    count = ns_by_stack(events, np.ones(len(events), dtype=np.int64))
+    for stack, ns in by_stack.items():
+        yield WeightedStack(_steps(trace, stack, 0) or (NO_PYTHON_STEP,), ns, count[stack])
 
 
 def _sums(

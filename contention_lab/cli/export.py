@@ -29,7 +29,7 @@ _FORMATS: Final = {  # spelled out here, so that --help needs no NumPy
     "parquet": "the same, for data frames; needs the extra `parquet`",
     "openmetrics": "totals of each lock, for Prometheus",
 }
-_VIEWS: Final = ("victim", "culprit", "spin", "hold")
+_VIEWS: Final = ("victim", "culprit", "spin", "hold", "gil", "gil-holder")
 
 
 _HELP: Final = "\n".join(
@@ -52,7 +52,8 @@ _HELP: Final = "\n".join(
     "--view",
     type=click.Choice(_VIEWS),
     help="Which stacks, where a format has stacks of one kind: of those who wait (victim), who "
-    "make them wait (culprit), who spin, who hold.  [default: victim; speedscope: all]",
+    "make them wait (culprit), who spin, who hold, who wait for the GIL (gil) or have it "
+    "(gil-holder).  [default: victim; speedscope: all]",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where to write it.")
 def command(path: Path, format_name: str, view: View | None, output: str | None) -> None:

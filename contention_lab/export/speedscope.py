@@ -25,6 +25,8 @@ _TITLES: Final = {
     "culprit": "waiting, by lock and who makes them wait",
     "spin": "spinning, by who spins",
     "hold": "holding, by who holds",
+    "gil": "waiting for the GIL, by who waits",
+    "gil-holder": "waiting for the GIL, by who has it",
 }
 
 

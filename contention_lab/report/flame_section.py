@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
-from contention_lab.report.point_view import FLAME_KINDS
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def flame_data(points: Sequence[PointView]) -> dict[str, Any]:
-    """What the script draws: `frames`, and for each run its label and its four trees."""
+    """What the script draws: `frames`, and for each run its label and its trees."""
     frames = FrameTable()
-    limit = fair_limit([tree_size(root) for p in points for root in p.flames.values()])
+    kinds = shown_kinds(point.flames for point in points)
+    limit = fair_limit([tree_size(p.flames[kind.key]) for p in points for kind in kinds])
     runs = {
         point.key: {
             "label": name(point.label),
@@ -26,7 +27,7 @@ def flame_data(points: Sequence[PointView]) -> dict[str, Any]:
                     **flatten(point.flames[kind.key], kind.key, frames, limit),
                     "empty": point.empty(kind),
                 }
-                for kind in FLAME_KINDS
+                for kind in kinds
             },
         }
         for point in points

@@ -40,7 +40,9 @@ class FrameTable:
 
 
 def is_lock(view: str, level: int, node: FlameNode) -> bool:
-    """Whether a node of a view (see `weighted_stacks`) is a lock: its first level or its leaves."""
+    """Whether a node of a view is a lock: its first level or its leaves; never in the GIL's."""
+    if view.startswith("gil"):
+        return False
     return level == 1 if view == "culprit" else level > 0 and not node.children
 
 

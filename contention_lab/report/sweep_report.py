@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import listed, render
+from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_section import flame_data, groups, main_point
 from contention_lab.report.plot_pair import PlotPair, plot_pair
-from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
+from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.sweep_table import point_rows, thread_counts, variant_rows
 from contention_lab.report.thread_time_plot import (
     Bar,
@@ -89,7 +90,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "points": views,
         "current": current,
         "point_groups": groups(views),
-        "flame_kinds": FLAME_KINDS,
+        "flame_kinds": shown_kinds(view.flames for view in views),
         "machine": conditions.machine_rows(machine, result["python"], result["package_version"]),
         "unseen": _unseen(result),
         "command": conditions.sweep_command(scenario),

@@ -13,9 +13,10 @@ from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import render
 from contention_lab.report.finding_view import finding_view
+from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_section import flame_data, groups, main_point
 from contention_lab.report.plot_pair import PlotPair
-from contention_lab.report.point_view import FLAME_KINDS, PointView, point_view
+from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.quantity import seconds
 from contention_lab.report.thread_time_plot import rows_plot, used_states
 from contention_lab.report.visible_text import name, short_path
@@ -80,7 +81,9 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "point_groups": groups(views),
         "thread_plots": {view.key: _plots(view) for view in views if view.bars},
         "states": used_states([bar for view in views for bar in view.bars]),
-        "flame_kinds": FLAME_KINDS,
+        "flame_kinds": shown_kinds(view.flames for view in views),
+        "shows_gil": any(view.gil is not None for view in views),
+        "shows_native": any(view.native.seen or view.native.rows for view in views),
         "machine": conditions.machine_rows(machine, python, version),
         "unseen": conditions.unseen(python, native_layer=trace.meta.get("native_layer") is True),
     }

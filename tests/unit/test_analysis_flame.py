@@ -163,7 +163,7 @@ def test_spinning_and_holding_have_trees_of_their_own() -> None:
 
 def test_an_unknown_view_is_refused() -> None:
     view: Any = "victims"
-    with pytest.raises(ValueError, match="choose victim, culprit, spin or hold"):
+    with pytest.raises(ValueError, match="choose victim, culprit, spin, hold, gil or"):
         flame(parse(case().bytes()), view)
 
 

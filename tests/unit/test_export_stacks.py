@@ -89,7 +89,7 @@ def test_speedscope_has_a_profile_for_each_view() -> None:
     document = json.loads(written("speedscope"))
     frames = document["shared"]["frames"]
 
-    assert len(document["profiles"]) == 4
+    assert len(document["profiles"]) == 6
     for profile, view in zip(document["profiles"], VIEWS, strict=True):
         assert profile["endValue"] == sum(stack.ns for stack in weighted_stacks(case(), view))
         assert sum(profile["weights"]) == profile["endValue"]

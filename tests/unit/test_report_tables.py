@@ -9,10 +9,11 @@ from report_case import flagship_trace, sweep_result
 from contention_lab.analysis import BlockMatrix, FlameNode, lock_table, thread_time
 from contention_lab.report.block_table import MOST_SITES, SHADES, block_table, shade
 from contention_lab.report.call_tree import call_tree
+from contention_lab.report.flame_kinds import FLAME_KINDS
 from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
 from contention_lab.report.lock_lines import SHOWN, lock_lines
 from contention_lab.report.palette import STATES
-from contention_lab.report.point_view import FLAME_KINDS, NOT_ONE_BY_ONE, point_view
+from contention_lab.report.point_view import NOT_ONE_BY_ONE, point_view
 from contention_lab.report.sweep_table import point_rows, variant_rows
 from contention_lab.report.thread_bars import MOST_THREADS, thread_bars
 from contention_lab.report.thread_time_plot import rounded_percent

@@ -16,7 +16,7 @@ import numpy as np
 from contention_lab.analysis.intervals import coordination_waits, hold_spans
 from contention_lab.simulate.own_time import Stretches, own_time
 from contention_lab.simulate.packing import OPS, Op, OpFlag
-from contention_lab.simulate.time_use import TimeUse, time_use
+from contention_lab.simulate.time_use import ALL_PYTHON, TimeUse, time_use
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ NOT_EXCLUSIVE: Final = (*("Semaphore", "Event", "Barrier", "Queue"), "Thread")
 ended (`threading.Lock in Thread`): no locks of a simulation."""
 AWAITED: Final = -2
 """In place of a hold: the step is a wait for others to do something, which they did."""
-GRAIN_NS: Final = 100e3
-"""Where Python and native code alternate, and nobody recorded how, they do so about this often."""
-MOST_GRAINS: Final = 8
+MOST_GRAINS: Final = 16
 """Alternations in one stretch of time, at most."""
 MOST_COUNTED: Final = 2_000_000
 """Holds of a thread, at most, that are put back after having only been counted."""
@@ -285,8 +283,8 @@ def _steps(trace: Trace, thread: int, moments: Moments, lived: float) -> History
     off_core = np.where(awaited | ((out == 0) & (dozing > 0)), gaps, spent.asleep_ns)
     events = np.isin(kinds, (_ACQUIRE, _RELEASE))
 
-    grains = np.clip(np.ceil(spent.on_core_ns / GRAIN_NS), 1, MOST_GRAINS).astype(np.int64)
-    grains[(spent.gil < 0.02) | (spent.gil > 0.98)] = 1
+    grains = np.clip(np.round(spent.on_core_ns / use.grain_ns), 1, MOST_GRAINS).astype(np.int64)
+    grains[(spent.gil <= 0.0) | (spent.gil >= ALL_PYTHON)] = 1
     counts = 2 * grains + 2  # Python and native code by turns, asleep, the event
     first = np.cumsum(counts) - counts
     total = int(counts.sum())

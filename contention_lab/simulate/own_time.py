@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.simulate.time_use import has_layer, run_delay_ns, sampled_with_gil
+from contention_lab.simulate.time_use import ALL_PYTHON, has_layer, run_delay_ns, sampled_with_gil
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 DOUBT: Final = 10.0
 """Samples of the GIL's holder that the thread's own share of it is worth, beside those of a lock's
 holds: with fewer than these, holds are taken for what the thread does on average."""
+
+ALIKE: Final = 8
+"""Measured holds of a lock from which on they say what its other holds are like."""
+LEAST_SLEEP: Final = 0.05
+"""A smaller share of the time outside measured holds that is left when all that is known has been
+taken off is the error of the clocks, and no sleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ def own_time(trace: Trace, thread: int, stretches: Stretches, use: TimeUse) -> O
     """
     own = np.where(stretches.own, stretches.length_ns, 0.0)
     cpu, asleep = _within_holds(trace, thread, stretches, own, use)
+    cpu, asleep = (_as_the_others(share, stretches, own) for share in (cpu, asleep))
     known = np.isfinite(cpu)
     found_cpu = float((own * np.where(known, cpu, 0.0)).sum())
     found_asleep = float((own * np.where(known, asleep, 0.0)).sum())
@@ -92,6 +99,7 @@ def own_time(trace: Trace, thread: int, stretches: Stretches, use: TimeUse) -> O
             # Every wait for the GIL is known, and what the scheduler kept it waiting, too.
             late_in_holds = float(own[known].sum()) - found_cpu - found_asleep
             slept = 1.0 - share - max(0.0, late - max(0.0, late_in_holds)) / rest
+            slept = slept if slept >= LEAST_SLEEP else 0.0
         else:
             slept = min(use.asleep, 1.0 - share)
         cpu = np.where(known, cpu, share)
@@ -134,6 +142,19 @@ def _within_holds(
     return np.where(hit, cpu[place], np.nan), np.where(hit, slept[place], np.nan)
 
 
+def _as_the_others(share: Floats, stretches: Stretches, own: Floats) -> Floats:
+    """Return shares in which holds that were not measured are like those of the lock that were."""
+    known = np.isfinite(share)
+    locks, which = np.unique(stretches.lock, return_inverse=True)
+    time = np.bincount(which[known], weights=own[known], minlength=len(locks))
+    spent = np.bincount(which[known], weights=(own * share)[known], minlength=len(locks))
+    count = np.bincount(which[known], minlength=len(locks))
+    usual = np.full(len(locks), np.nan)
+    told = (count >= ALIKE) & (time > 0) & (locks != 0)
+    usual[told] = spent[told] / time[told]
+    return np.where(known, share, usual[which])
+
+
 def _blocked_ns(trace: Trace, thread: int, begin: Floats, end: Floats) -> Floats:
     """Return how long the thread was blocked in system calls between given times."""
     calls = trace.blocking
@@ -163,5 +184,6 @@ def _gil_shares(
     seen += DOUBT * spent / whole
     held = use.gil * whole * seen / max(float(seen.sum()), 1e-9)
     shares = np.minimum(1.0, np.divide(held, spent, out=np.zeros(len(locks)), where=spent > 0))
+    shares[shares >= ALL_PYTHON] = 1.0
     found: Floats = shares[which]
     return found

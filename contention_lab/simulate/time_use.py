@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 FEWEST_SAMPLES: Final = 20
 """Fewer samples say nothing."""
 
+GRAIN_NS: Final = 100e3
+"""Where Python and native code alternate, and nobody recorded how, they do so about this often."""
+ALL_PYTHON: Final = 0.9
+"""Share of the CPU time with the GIL from which all of it is Python code: the rest is what taking
+the GIL costs, and calls too short to tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeUse:
@@ -36,11 +42,14 @@ class TimeUse:
         Share spent blocked, without core or GIL.
     gil
         Share of the time on a core that needed the GIL; 0 on builds without one.
+    grain_ns
+        CPU time, in ns, from one time that the thread takes the GIL to the next, on average.
     """
 
     cpu: float
     asleep: float
     gil: float
+    grain_ns: float = GRAIN_NS
 
 
 def has_gil(trace: Trace) -> bool:
@@ -67,6 +76,7 @@ def time_use(trace: Trace, thread: int, own_ns: float) -> TimeUse:
         cpu=cpu,
         asleep=min(1.0 - cpu, blocked_share(trace, thread)),
         gil=gil_share(trace, thread, cpu * own_ns),
+        grain_ns=_grain_ns(trace, thread, cpu * own_ns),
     )
 
 
@@ -99,13 +109,23 @@ def gil_share(trace: Trace, thread: int, cpu_ns: float) -> float:
     totals = trace.gil_totals
     held = totals["held_ns"][totals["thread"] == thread]
     if len(held) and cpu_ns > 0:
-        return min(1.0, float(held.sum()) / cpu_ns)
+        return _rounded(float(held.sum()) / cpu_ns)
     samples = trace.gil
     if len(samples) < FEWEST_SAMPLES or cpu_ns <= 0:
         return 1.0
     period_ns = float(samples["time_ns"][-1] - samples["time_ns"][0]) / (len(samples) - 1)
     mine = (samples["holder"] == thread) & ((samples["flags"] & int(GilFlag.HELD)) != 0)
-    return min(1.0, float(np.count_nonzero(mine)) * period_ns / cpu_ns)
+    return _rounded(float(np.count_nonzero(mine)) * period_ns / cpu_ns)
+
+
+def _rounded(share: float) -> float:
+    return 1.0 if share >= ALL_PYTHON else share
+
+
+def _grain_ns(trace: Trace, thread: int, cpu_ns: float) -> float:
+    totals = trace.gil_totals
+    taken = int(totals["holds"][totals["thread"] == thread].sum())
+    return cpu_ns / taken if taken and cpu_ns > 0 else GRAIN_NS
 
 
 def has_layer(trace: Trace) -> bool:

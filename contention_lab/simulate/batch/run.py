@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,6 +33,9 @@ PIECES_PER_THREAD: Final = 16
 EVENTS_LIMIT: Final = 3_000_000
 """Engine events after which a simulation is broken off; its time is that of the work done so far,
 in proportion."""
+WAKES_PREEMPT_NS: Final = 0.75e6
+"""A woken thread takes the core of one that has run for longer: the base slice of Linux' scheduler
+(`sysctl_sched_base_slice` in kernel/sched/fair.c)."""
 
 
 class StuckError(Exception):
@@ -93,7 +96,9 @@ class Runner:
         batch = self.batch
         pieces, scale = self._pieces(conditions.threads, draw)
         program, crew = self._program(conditions, pieces)
-        machine = conditions.calibration.machine_with(conditions.cores)
+        machine = replace(
+            conditions.calibration.machine_with(conditions.cores), preempt_after_ns=WAKES_PREEMPT_NS
+        )
         found = simulate(program.tables(machine, seed=draw.seed, events_limit=EVENTS_LIMIT))
         if found.reason == EndReason.STUCK:
             raise StuckError("the simulated threads wait for each other for ever")

@@ -87,6 +87,10 @@ def _is_explained(file: CaseFile, awaited: Awaited) -> bool:
             and thundering_herd.of_case(file, awaited) is not None
         )
         or (
+            awaited.case.purpose is Purpose.EVENT
+            and writer_starvation.of_event(file, awaited) is not None
+        )
+        or (
             awaited.case.purpose is Purpose.CONDITION
             and writer_starvation.of_condition(file, awaited) is not None
         )

@@ -15,15 +15,28 @@ import sys
 import threading
 import time
 import zlib
+from typing import TYPE_CHECKING
 
-import contention_lab as cl
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 CASE, FIX, THREADS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 PARTS = 8
 DATA = os.urandom(1 << 20)
 TEXT = DATA[: 1 << 17] + bytes(1 << 18)
 SPINS = CASE.startswith("spin") and FIX != "parking"
-lock = cl.SpinLock() if SPINS else threading.Lock()
+
+
+def one_lock() -> AbstractContextManager[object]:
+    """Make the lock; only spinlocks need the package, which the interpreter may lack."""
+    if not SPINS:
+        return threading.Lock()
+    from contention_lab import SpinLock
+
+    return SpinLock()
+
+
+lock = one_lock()
 parts = [threading.Lock() for _ in range(PARTS)]
 done: dict[int, object] = {}
 

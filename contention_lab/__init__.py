@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from contention_lab.capture import Session, record
     from contention_lab.diagnosis import diagnose
-    from contention_lab.locks import AdaptiveMutex, McsLock, Mutex, SpinLock, TicketLock
+    from contention_lab.locks import AdaptiveMutex, McsLock, Mutex, RWLock, SpinLock, TicketLock
     from contention_lab.trace import Trace, TraceError, load
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "AdaptiveMutex",
     "McsLock",
     "Mutex",
+    "RWLock",
     "Session",
     "SpinLock",
     "TicketLock",
@@ -35,6 +36,7 @@ _HOME = {
     "AdaptiveMutex": "contention_lab.locks",
     "McsLock": "contention_lab.locks",
     "Mutex": "contention_lab.locks",
+    "RWLock": "contention_lab.locks",
     "Session": "contention_lab.capture",
     "SpinLock": "contention_lab.locks",
     "TicketLock": "contention_lab.locks",

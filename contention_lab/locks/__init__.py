@@ -10,6 +10,7 @@ from contention_lab.locks.adaptive_mutex import AdaptiveMutex
 from contention_lab.locks.mcs_lock import McsLock
 from contention_lab.locks.mutex import Mutex
 from contention_lab.locks.protocol import Lock
+from contention_lab.locks.rwlock import RWLock
 from contention_lab.locks.spinlock import SpinLock
 from contention_lab.locks.ticket_lock import TicketLock
 
@@ -19,6 +20,7 @@ KINDS: Final[dict[str, Callable[[str], Lock]]] = {
     "ticket": TicketLock,
     "mcs": McsLock,
     "adaptive": AdaptiveMutex,
+    "rwlock": RWLock,
 }
 
-__all__ = ["KINDS", "AdaptiveMutex", "Lock", "McsLock", "Mutex", "SpinLock", "TicketLock"]
+__all__ = ["KINDS", "AdaptiveMutex", "Lock", "McsLock", "Mutex", "RWLock", "SpinLock", "TicketLock"]

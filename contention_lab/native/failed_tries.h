@@ -4,7 +4,7 @@
 #ifndef CL_FAILED_TRIES_H
 #define CL_FAILED_TRIES_H
 
-#include "lock_object.h"
+#include "lock_kind.h"
 
 #define CL_TRY_RECORD_NS 1000000u /* failed tries in a loop: one record a millisecond, all counted */
 #define CL_TRIES_GAP_NS 100000000u /* after a failed try: from here on the thread is not waiting any more */
@@ -13,6 +13,7 @@
 static void
 cl_wait_note_holder(cl_lock *lock, uint32_t epoch, cl_wait_record *wait)
 {
+    lock = cl_lock_in_the_way(lock);
     uint64_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
     if (atomic_load_explicit(&lock->hold_epoch, memory_order_relaxed) == epoch) {
         wait->holder = (uint32_t)(owner >> 32);

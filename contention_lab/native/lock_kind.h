@@ -8,6 +8,7 @@
 
 #include "wait_adaptive.h"
 #include "wait_mcs.h"
+#include "wait_rw.h"
 #include "wait_spin.h"
 #include "wait_ticket.h"
 
@@ -19,8 +20,10 @@ cl_other_try(cl_lock *lock)
         return cl_adaptive_try((cl_adaptive_lock *)lock);
     case CL_KIND_TICKET:
         return cl_ticket_try((cl_ticket_lock *)lock);
-    default:
+    case CL_KIND_MCS:
         return cl_mcs_try((cl_mcs_lock *)lock);
+    default:
+        return cl_rw_try(lock);
     }
 }
 
@@ -38,23 +41,52 @@ cl_lock_is_word(const cl_lock *lock)
     return lock->kind <= CL_KIND_ADAPTIVE;
 }
 
+static __attribute__((noinline)) uint32_t
+cl_other_unlock(cl_lock *lock)
+{
+    switch (lock->kind) {
+    case CL_KIND_TICKET:
+        return cl_ticket_unlock((cl_ticket_lock *)lock);
+    case CL_KIND_MCS:
+        return cl_mcs_unlock((cl_mcs_lock *)lock);
+    default:
+        return cl_rw_unlock(lock);
+    }
+}
+
 /* CL_FREE: it was not held. */
 static inline uint32_t
 cl_lock_unlock(cl_lock *lock)
 {
-    return __builtin_expect(cl_lock_is_word(lock), 1) ? cl_word_unlock(lock)
-           : lock->kind == CL_KIND_TICKET             ? cl_ticket_unlock((cl_ticket_lock *)lock)
-                                                      : cl_mcs_unlock((cl_mcs_lock *)lock);
+    return __builtin_expect(cl_lock_is_word(lock), 1) ? cl_word_unlock(lock) : cl_other_unlock(lock);
+}
+
+static __attribute__((noinline)) int
+cl_other_is_held(cl_lock *lock)
+{
+    switch (lock->kind) {
+    case CL_KIND_TICKET:
+        return cl_ticket_is_held((cl_ticket_lock *)lock);
+    case CL_KIND_MCS:
+        return cl_mcs_is_held((cl_mcs_lock *)lock);
+    default:
+        return cl_rw_inside(lock) != 0;
+    }
 }
 
 static inline int
 cl_lock_is_held(cl_lock *lock)
 {
-    if (__builtin_expect(cl_lock_is_word(lock), 1)) {
-        return atomic_load_explicit(&lock->state, memory_order_relaxed) != CL_FREE;
-    }
-    return lock->kind == CL_KIND_TICKET ? cl_ticket_is_held((cl_ticket_lock *)lock)
-                                        : cl_mcs_is_held((cl_mcs_lock *)lock);
+    return __builtin_expect(cl_lock_is_word(lock), 1)
+               ? atomic_load_explicit(&lock->state, memory_order_relaxed) != CL_FREE
+               : cl_other_is_held(lock);
+}
+
+/* The lock whose holder is in the way of whoever waits for this one. */
+static inline cl_lock *
+cl_lock_in_the_way(cl_lock *lock)
+{
+    return lock->kind >= CL_KIND_READ ? cl_rw_in_the_way(lock) : lock;
 }
 
 /* One of the results in wait_mutex.h. Runs without the GIL. */
@@ -70,6 +102,9 @@ cl_lock_wait(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts)
         return cl_wait_ticket((cl_ticket_lock *)lock, deadline, timed, parts);
     case CL_KIND_MCS:
         return cl_wait_mcs((cl_mcs_lock *)lock, deadline, timed, parts);
+    case CL_KIND_READ:
+    case CL_KIND_WRITE:
+        return cl_wait_rw(lock, deadline, timed, parts);
     default:
         return cl_wait_parked(lock, deadline, timed, parts);
     }
@@ -84,6 +119,9 @@ cl_lock_reset(cl_lock *lock)
     }
     else if (lock->kind == CL_KIND_MCS) {
         cl_mcs_reset((cl_mcs_lock *)lock);
+    }
+    else if (lock->kind >= CL_KIND_READ) {
+        cl_rw_reset(cl_rw_of(lock));
     }
     atomic_store_explicit(&lock->state, CL_FREE, memory_order_release);
 }

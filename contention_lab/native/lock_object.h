@@ -13,11 +13,13 @@
 #include "counters.h"
 
 enum { CL_FREE = 0, CL_HELD = 1, CL_HELD_PARKED = 2 };
-enum { CL_KIND_MUTEX, CL_KIND_SPIN, CL_KIND_ADAPTIVE, CL_KIND_TICKET, CL_KIND_MCS };
-enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK };
+enum { CL_KIND_MUTEX, CL_KIND_SPIN, CL_KIND_ADAPTIVE, CL_KIND_TICKET, CL_KIND_MCS,
+       CL_KIND_READ, CL_KIND_WRITE };
+enum { CL_LABEL_TYPE, CL_LABEL_LOCK, CL_LABEL_RLOCK, CL_LABEL_READ, CL_LABEL_WRITE };
 
 /* Types that stand in for those of `threading` go by their names; others by their own (NULL). */
-static const char *const cl_label_text[] = {NULL, "threading.Lock", "threading.RLock"};
+static const char *const cl_label_text[] = {NULL, "threading.Lock", "threading.RLock", "RWLock.read",
+                                            "RWLock.write"};
 
 typedef struct cl_lock {
     PyObject_HEAD

@@ -2,6 +2,7 @@
 #ifndef CL_LOCK_PROBE_H
 #define CL_LOCK_PROBE_H
 
+#include "rwlock.h"
 #include "source.h"
 
 typedef struct {
@@ -57,7 +58,7 @@ cl_lock_hammer(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OIKK:lock_hammer", &object, &threads, &rounds, &timeout_ns)) {
         return NULL;
     }
-    cl_lock *lock = cl_as_ours(object);
+    cl_lock *lock = PyObject_TypeCheck(object, cl_rwlock_type) ? cl_rw_side(object) : cl_as_ours(object);
     if (lock == NULL) {
         PyErr_SetString(PyExc_TypeError, "lock_hammer() takes a lock of ours");
         return NULL;

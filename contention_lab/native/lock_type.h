@@ -179,14 +179,10 @@ cl_spin_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObjec
     return cl_lock_vectorcall(CL_KIND_SPIN, (PyTypeObject *)type, args, nargsf, kwnames);
 }
 
+/* Ends what belongs to the lock and not to the Python object. */
 static void
-cl_lock_dealloc(PyObject *object)
+cl_lock_drop(cl_lock *lock)
 {
-    cl_lock *lock = (cl_lock *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    if (lock->weak_references != NULL) {
-        PyObject_ClearWeakRefs(object);
-    }
     if (lock->info != NULL) {
         /* release: the counters of the last use are visible to whoever sees the flag */
         atomic_store_explicit(&lock->info->dead, 1, memory_order_release);
@@ -196,6 +192,17 @@ cl_lock_dealloc(PyObject *object)
     Py_XDECREF(lock->name);
     Py_XDECREF(lock->type_name);
     Py_XDECREF((PyObject *)lock->whole);
+}
+
+static void
+cl_lock_dealloc(PyObject *object)
+{
+    cl_lock *lock = (cl_lock *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (lock->weak_references != NULL) {
+        PyObject_ClearWeakRefs(object);
+    }
+    cl_lock_drop(lock);
     type->tp_free(object);
     Py_DECREF(type);
 }

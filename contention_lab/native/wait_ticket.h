@@ -14,6 +14,7 @@
 #ifndef CL_WAIT_TICKET_H
 #define CL_WAIT_TICKET_H
 
+#include "latch.h"
 #include "spinner.h"
 
 typedef struct {
@@ -30,21 +31,6 @@ typedef struct {
     cl_ticket *list;        /* `left` tickets */
     uint32_t room;
 } cl_ticket_lock;
-
-static void
-cl_ticket_latch(cl_ticket_lock *self)
-{
-    /* acquire and release: the list is as the last one left it */
-    while (atomic_exchange_explicit(&self->latch, 1, memory_order_acquire) != 0) {
-        sched_yield();
-    }
-}
-
-static void
-cl_ticket_unlatch(cl_ticket_lock *self)
-{
-    atomic_store_explicit(&self->latch, 0, memory_order_release);
-}
 
 /* Takes the ticket with this number, or of this owner, out of the list. Call with the latch. */
 static int
@@ -69,9 +55,9 @@ cl_ticket_draw(cl_ticket_lock *self)
     uint32_t mine;
     int found = 0;
     if (__builtin_expect(atomic_load_explicit(&self->left, memory_order_relaxed) != 0, 0)) {
-        cl_ticket_latch(self);
+        cl_latch_take(&self->latch);
         found = cl_ticket_take_out(self, 0, PyThread_get_thread_ident(), &mine);
-        cl_ticket_unlatch(self);
+        cl_latch_give(&self->latch);
     }
     /* relaxed: the order comes from `serving` */
     return found ? mine : atomic_fetch_add_explicit(&self->next, 1, memory_order_relaxed);
@@ -88,7 +74,7 @@ cl_ticket_leave(cl_ticket_lock *self, uint32_t mine)
         return 1;
     }
     int gone = 0;
-    cl_ticket_latch(self);
+    cl_latch_take(&self->latch);
     uint32_t left = atomic_load_explicit(&self->left, memory_order_relaxed);
     if (left == self->room) {
         uint32_t room = left == 0 ? 4 : 2 * left;
@@ -106,7 +92,7 @@ cl_ticket_leave(cl_ticket_lock *self, uint32_t mine)
             atomic_store_explicit(&self->left, left, memory_order_relaxed);
         }
     }
-    cl_ticket_unlatch(self);
+    cl_latch_give(&self->latch);
     return gone;
 }
 
@@ -137,14 +123,14 @@ cl_ticket_unlock(cl_ticket_lock *self)
         return CL_FREE; /* the exchange fails if somebody else has released it as well */
     }
     if (__builtin_expect(atomic_load_explicit(&self->left, memory_order_seq_cst) != 0, 0)) {
-        cl_ticket_latch(self);
+        cl_latch_take(&self->latch);
         /* acquire: perhaps another thread has released it since, and we pass that on */
         number = atomic_load_explicit(&self->serving, memory_order_acquire);
         while (cl_ticket_take_out(self, number, 0, &number)) {
             /* Nobody has this number any more, so nobody else moves `serving`. */
             atomic_store_explicit(&self->serving, ++number, memory_order_release);
         }
-        cl_ticket_unlatch(self);
+        cl_latch_give(&self->latch);
     }
     return CL_HELD;
 }

@@ -23,6 +23,7 @@ KINDS = [
     "TicketLock()",
     "McsLock()",
     "AdaptiveMutex()",
+    "RWLock()",
 ]
 
 

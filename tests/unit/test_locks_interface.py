@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contention_lab.locks import KINDS, McsLock, Mutex, SpinLock, TicketLock
+from contention_lab.locks import KINDS, McsLock, Mutex, RWLock, SpinLock, TicketLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "spinlock-park": lambda: SpinLock(park_after=100),
     "ticket-yield": lambda: TicketLock(yield_after=10),
     "mcs-yield": lambda: McsLock(yield_after=10),
+    "rwlock-write": lambda: RWLock().write,
 }
 
 # With more threads than cores each hand-over takes a slice of the scheduler.

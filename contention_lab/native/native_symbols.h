@@ -23,6 +23,7 @@
 #  include "native_names.h"
 
 #  define CL_SYMBOL_BYTES CL_NAME_BYTES
+#  define CL_BUILD_ID_BYTES 32u
 #  define CL_SYMBOL_NEAR 4096u /* what is farther before the address says nothing */
 
 typedef struct {
@@ -32,6 +33,8 @@ typedef struct {
     uintptr_t code_start, code_end; /* of the part of the library that is loaded there */
     int is_within;   /* of the symbol; else it is the nearest before the address */
     char symbol[CL_SYMBOL_BYTES], image[CL_SYMBOL_BYTES];
+    uint8_t build_id[CL_BUILD_ID_BYTES];
+    uint32_t build_id_bytes; /* 0: it has none */
 } cl_symbol;
 
 static void
@@ -98,6 +101,27 @@ cl_symbol_search(cl_symbol *found, ElfW(Addr) base, const ElfW(Dyn) *dynamic)
     }
 }
 
+/* Looks for the build id among the notes of a library: each a head of three sizes, a name and what it says. */
+static void
+cl_symbol_build_id(cl_symbol *found, const char *at, size_t size)
+{
+    const ElfW(Nhdr) *note;
+    for (size_t whole; size >= sizeof *note; at += whole, size -= whole) {
+        note = (const ElfW(Nhdr) *)(const void *)at;
+        size_t name = (note->n_namesz + 3u) & ~3u;
+        whole = sizeof *note + name + ((note->n_descsz + 3u) & ~3u);
+        if (whole > size) {
+            return;
+        }
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0
+            && note->n_descsz <= CL_BUILD_ID_BYTES) {
+            memcpy(found->build_id, (const char *)(note + 1) + name, note->n_descsz);
+            found->build_id_bytes = note->n_descsz;
+            return;
+        }
+    }
+}
+
 static int
 cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
 {
@@ -119,6 +143,12 @@ cl_symbol_visit(struct dl_phdr_info *library, size_t size, void *argument)
     }
     if (!is_here) {
         return 0;
+    }
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &library->dlpi_phdr[i];
+        if (part->p_type == PT_NOTE && found->build_id_bytes == 0) {
+            cl_symbol_build_id(found, (const char *)(library->dlpi_addr + part->p_vaddr), part->p_memsz);
+        }
     }
     found->offset = found->address - library->dlpi_addr;
     cl_symbol_copy(found->image, library->dlpi_name == NULL ? "" : library->dlpi_name);

@@ -4,12 +4,12 @@
 #ifndef CL_NATIVE_TABLES_H
 #define CL_NATIVE_TABLES_H
 
-#include "native_numbers.h"
-#include "native_symbols.h"
+#include "native_images.h"
 #include "native_waits.h"
 
 typedef struct {
     cl_numbers locks, frames, stacks;
+    cl_native_images images;
     cl_buffer lock_records, frame_records, stack_records, waits;
 } cl_native_tables;
 
@@ -31,6 +31,7 @@ cl_native_frame(cl_native_tables *tables, uintptr_t address)
     if (is_new) {
         cl_symbol symbol;
         cl_symbol_find(&symbol, address);
+        cl_native_image(&tables->images, &symbol, symbol.image);
         uint32_t head[2] = {id, symbol.is_within ? 0 : CL_NATIVE_NEAREST};
         cl_native_put(&tables->frame_records, head, sizeof head);
         cl_native_put(&tables->frame_records, &symbol.offset, sizeof symbol.offset);
@@ -67,6 +68,7 @@ cl_native_lock(cl_native_tables *tables, const cl_native_wait *wait)
     if (is_new) {
         cl_symbol symbol;
         cl_symbol_find(&symbol, wait->at[0]);
+        cl_native_image(&tables->images, &symbol, symbol.image);
         uint32_t head[2] = {id, wait->kind};
         uint64_t address = wait->lock;
         cl_native_put(&tables->lock_records, head, sizeof head);
@@ -99,6 +101,7 @@ static void
 cl_native_send(cl_file *file, cl_native_tables *tables)
 {
     if (tables != NULL) {
+        cl_file_send(file, CL_NATIVE_IMAGES, 0, 0, &tables->images.records);
         cl_file_send(file, CL_NATIVE_LOCKS, 0, 0, &tables->lock_records);
         cl_file_send(file, CL_NATIVE_FRAMES, 0, 0, &tables->frame_records);
         cl_file_send(file, CL_NATIVE_STACKS, 0, 0, &tables->stack_records);
@@ -110,6 +113,7 @@ static void
 cl_native_tables_free(cl_native_tables *tables)
 {
     if (tables != NULL) {
+        cl_buffer_free(&tables->images.records);
         cl_buffer_free(&tables->lock_records);
         cl_buffer_free(&tables->frame_records);
         cl_buffer_free(&tables->stack_records);

@@ -75,9 +75,8 @@ class Frame:
     @property
     def place(self) -> str:
         """File name and line, as people write it: `client.py:40`; empty without a file."""
-        if not self.filename:
-            return ""
-        return f"{PurePath(self.filename.replace(chr(92), '/')).name}:{self.line}"
+        name = PurePath(self.filename.replace("\\", "/")).name
+        return f"{name}:{self.line}" if name and self.line else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +121,15 @@ class Lock:
     def label(self) -> str:
         """The given name, else the variable, else `module:qualname:line`, else `lock #id`.
 
-        Locks made by other calls than the first on their line end in `#2`, `#3` and so on. The name
+        A line that is not known is left out. Locks made by other calls than the first on their line end in `#2`, `#3` and so on. The name
         that the system has for a lock of several processes says nothing to a reader.
         """
         name = "" if self.is_shared and self.site is not None else self.name
         if name or self.variable:
             return name or self.variable
         if self.site is not None:
-            place = f"{self.site.module}:{self.site.function}:{self.site.line}"
+            place = f"{self.site.module}:{self.site.function}"
+            place += f":{self.site.line}" if self.site.line else ""
             return place if self.call == 1 else f"{place}#{self.call}"
         return f"lock #{self.id}"
 

@@ -11,16 +11,18 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from contention_lab.trace.native_lines import native_lines
 from contention_lab.trace.varied import varied_records, word_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contention_lab.trace.chunk import Chunk
 
 NAMED: Final = struct.Struct("<IIQII")
+IMAGE: Final = struct.Struct("<II")
 NEAREST: Final = 1
 
 
@@ -117,6 +119,18 @@ class NativeLock:
         return f"{file}: {self.symbol}" if self.symbol else file
 
 
+def is_native(meta: Mapping[str, Any]) -> bool:
+    """Whether it is the trace of a program that is not Python.
+
+    Parameters
+    ----------
+    meta
+        What the trace says of itself.
+    """
+    python = meta.get("python")
+    return isinstance(python, dict) and python.get("version") == ""
+
+
 class NativeTables:
     """Tables by id, filled chunk by chunk.
 
@@ -126,12 +140,22 @@ class NativeTables:
         By id.
     stacks
         Frame ids by stack id, innermost first.
+    build_ids
+        What the linker called each file, in hexadecimal digits, by path; empty where it has none.
+        The program itself has an empty path in a Python.
+    places
+        Source file and line of calls by file and offset; only of a program that is not Python.
+    without_lines
+        Why the program's own calls have no lines; empty if they have.
     """
 
     def __init__(self) -> None:
         self.locks: dict[int, NativeLock] = {}
         self.frames: dict[int, NativeFrame] = {}
         self.stacks: dict[int, tuple[int, ...]] = {}
+        self.build_ids: dict[str, str] = {}
+        self.places: dict[tuple[str, int], tuple[str, int]] = {}
+        self.without_lines = ""
         self._odd: Counter[str] = Counter()
 
     def add_locks(self, chunk: Chunk) -> None:
@@ -151,6 +175,11 @@ class NativeTables:
                 continue
             self.frames[frame] = NativeFrame(symbol, image, offset, bool(flags & NEAREST))
 
+    def add_images(self, chunk: Chunk) -> None:
+        """Read a NATIVE_IMAGES chunk."""
+        for _, (path, build_id) in varied_records(chunk, IMAGE, texts=2):
+            self.build_ids.setdefault(path, build_id)
+
     def add_stacks(self, chunk: Chunk) -> None:
         """Read a NATIVE_STACKS chunk."""
         for stack, _, frames in word_lists(chunk):
@@ -158,6 +187,22 @@ class NativeTables:
                 self._odd["native stacks have the id 0 or one that is taken"] += 1
                 continue
             self.stacks[stack] = frames
+
+    def look_up(self, calls: Mapping[str, Sequence[int]], program: str) -> None:
+        """Look for the lines of calls.
+
+        Parameters
+        ----------
+        calls
+            Their offsets by file.
+        program
+            The program's own file.
+        """
+        for path, offsets in calls.items():
+            found = native_lines(path, self.build_ids.get(path, ""), offsets)
+            self.places.update({(path, at): place for at, place in found.places.items()})
+            if path == program:
+                self.without_lines = found.reason
 
     def problems(self) -> Iterator[str]:
         """Yield what could not be true, one sentence each."""

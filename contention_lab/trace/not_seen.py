@@ -34,4 +34,6 @@ def not_seen(trace: Trace) -> tuple[str, ...]:
         if isinstance(what, str) and isinstance(why, str):
             times = f"{count:,} times " if type(count) is int and count > 1 else ""
             said.append(f"{times}{what}: {why}")
+    if trace.native.without_lines:
+        said.append(f"lines of its code: {trace.native.without_lines}")
     return tuple(said)

@@ -21,7 +21,7 @@ from contention_lab.trace.checks import Checks
 from contention_lab.trace.chunk import chunks
 from contention_lab.trace.mapped import let_go
 from contention_lab.trace.model import Trace, TraceError
-from contention_lab.trace.native import NativeTables
+from contention_lab.trace.native import NativeTables, is_native
 from contention_lab.trace.schema import (
     FIXED_RECORDS,
     HEADER,
@@ -67,6 +67,9 @@ def load(path: str | os.PathLike[str]) -> Trace:
     TraceError
         The file cannot be opened, is no trace, was made by a newer version, or is damaged in its
         first 64 bytes.
+
+    Of a program that is not Python, calls have the lines that its file knows, where that still is
+    the file that was recorded.
     """
     name = str(path)
     try:
@@ -78,7 +81,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TraceError(f"{name}: cannot be read ({reason}); check the path") from error
-    trace = parse(data, name)
+    trace = _parse(data, name, with_lines=True)
     program = trace.meta.get("program")
     return replace(trace, locks=name_locks(trace.locks, trace.start_unix_ns, program))
 
@@ -98,13 +101,17 @@ def parse(data: bytes | memoryview, path: str = "<memory>") -> Trace:
     TraceError
         As `load`.
     """
+    return _parse(data, path, with_lines=False)
+
+
+def _parse(data: bytes | memoryview, path: str, *, with_lines: bool) -> Trace:
     data = memoryview(data)
     header = _header(data, path)
     content = _Content(newer=int(header["minor"]) > MINOR)
     for chunk in chunks(data, int(header["header_bytes"]), content.problems):
         content.add(chunk)
         let_go(chunk.payload)
-    return content.trace(path, header)
+    return content.trace(path, header, with_lines=with_lines)
 
 
 def _header(data: memoryview, path: str) -> np.void:
@@ -178,6 +185,8 @@ class _Content:
                 self._native.add_frames(chunk)
             elif chunk.kind == ChunkKind.NATIVE_STACKS:
                 self._native.add_stacks(chunk)
+            elif chunk.kind == ChunkKind.NATIVE_IMAGES:
+                self._native.add_images(chunk)
             elif chunk.kind == ChunkKind.THREADS:
                 self._tables.add_threads(chunk)
             elif not self._newer:
@@ -185,10 +194,12 @@ class _Content:
         except MalformedError as error:
             self._left_out.setdefault(f"{error}; it is left out from there", []).append(chunk.label)
 
-    def trace(self, path: str, header: np.void) -> Trace:
+    def trace(self, path: str, header: np.void, *, with_lines: bool) -> Trace:
         """Return the trace made of the header and the chunks."""
         tables = self._tables
-        frames = tables.frames()
+        if with_lines and is_native(tables.meta):
+            self._native.look_up(tables.calls(), str(tables.meta["python"].get("executable")))
+        frames = tables.frames(self._native.places)
         locks = tables.locks(frames)
         checks = Checks(locks=locks, threads=tables.threads, frames=frames, stacks=tables.stacks)
         for records in self._waits:

@@ -60,6 +60,7 @@ class ChunkKind(IntEnum):
     NATIVE_FRAMES = 27  # variable: places in native code
     NATIVE_STACKS = 28  # variable: native frame ids, innermost first
     NATIVE_WAITS = 29  # NATIVE_WAIT: a wait for a native lock, or a release of one
+    NATIVE_IMAGES = 30  # variable: files of native code, with their build ids
 
 
 class Level(IntEnum):

@@ -16,7 +16,7 @@ from contention_lab.trace.model import Frame, Lock, Thread
 from contention_lab.trace.varied import DEPTH_MASK, MalformedError, varied_records, word_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from contention_lab.trace.chunk import Chunk
     from contention_lab.trace.records import Records
@@ -109,15 +109,31 @@ class Tables:
                 is_task=bool(flags & TASK),
             )
 
-    def frames(self) -> dict[int, Frame]:
-        """Return the frames whose code object is known, by id."""
+    def calls(self) -> dict[str, list[int]]:
+        """Return the offsets of calls by file, of a program that is not Python."""
+        found: dict[str, list[int]] = {}
+        for code, line, at in self._frames.values():
+            if code in self._codes and not line:
+                found.setdefault(self._codes[code][1], []).append(at)
+        return found
+
+    def frames(self, places: Mapping[tuple[str, int], tuple[str, int]]) -> dict[int, Frame]:
+        """Return the frames whose code object is known, by id.
+
+        Parameters
+        ----------
+        places
+            Source file and line by file and offset, where the trace has no lines.
+        """
         frames = {}
-        for frame, (code, line, _) in self._frames.items():
+        for frame, (code, line, at) in self._frames.items():
             known = self._codes.get(code)
             if known is None:
                 self._odd["frames refer to code objects the file does not define"] += 1
                 continue
             function, filename, first_line = known
+            if not line:
+                filename, line = places.get((filename, at), (filename, line))
             frames[frame] = Frame(function, filename, line, first_line)
         for ids in self.stacks.values():
             if not frames.keys() >= set(ids):

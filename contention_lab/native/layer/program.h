@@ -214,6 +214,12 @@ cl_program_tell(uint64_t bytes, uint64_t waits)
                  bytes > 0 ? "the trace ends there" : "there is no trace", counted);
         line = text;
     }
+    uint32_t forks = atomic_load_explicit(&cl_program_forks, memory_order_relaxed);
+    if (line == cl_program.said && line != NULL && forks > 0) {
+        snprintf(text, sizeof text, "contention-lab: %u forked child%s not recorded\n%.*s", forks,
+                 forks == 1 ? " was" : "ren were", 900, line);
+        line = text;
+    }
     struct stat now;
     if (line != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
         && now.st_ino == cl_program.error_stream.st_ino) {
@@ -252,6 +258,12 @@ cl_program_end(void)
     int error = cl_owned_close(&cl_program.owned);
     cl_program.error = cl_program.error != 0 ? cl_program.error : error;
     cl_program_tell(bytes, waits);
+}
+
+static void
+cl_program_has_forked(void)
+{
+    atomic_fetch_add_explicit(&cl_program_forks, 1, memory_order_relaxed);
 }
 
 /* In a forked child: the file is the parent's. */
@@ -304,7 +316,7 @@ cl_program_begin(char **environment)
     if (fstat(2, &cl_program.error_stream) != 0) {
         cl_program.said = cl_program.failed = NULL;
     }
-    pthread_atfork(NULL, NULL, cl_program_forked);
+    pthread_atfork(NULL, cl_program_has_forked, cl_program_forked);
     if (cl_program.owned.fd >= 0) {
         cl_program.meta = meta;
         cl_crc32_init();

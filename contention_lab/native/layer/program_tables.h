@@ -1,11 +1,11 @@
 /* The trace of a program that is not Python, as its writer thread makes it: locks, functions, threads, waits
- * and holds get numbers when first seen. Functions stand where Python's code objects do, without lines.
+ * and holds get numbers when first seen. Functions stand where Python's code objects do, without lines: these are
+ * looked up by who reads the trace, from the offsets of the calls in their files.
  */
 #ifndef CL_LAYER_PROGRAM_TABLES_H
 #define CL_LAYER_PROGRAM_TABLES_H
 
-#include "../native_numbers.h"
-#include "../native_symbols.h"
+#include "../native_images.h"
 #include "../native_waits.h"
 #include "../park.h"
 
@@ -14,6 +14,7 @@
 
 typedef struct {
     cl_file file;
+    cl_native_images images;
     cl_numbers locks, frames, stacks, threads, pairs, signals;
     cl_counter_record counter[CL_PROGRAM_PAIRS];
     cl_buffer codes, frame_records, stack_records, lock_records, thread_records, waits, holds, counters;
@@ -78,6 +79,7 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
         cl_symbol_find(&symbol, address);
         cl_program_name(name, sizeof name, &symbol);
         const char *file = symbol.image[0] == 0 ? cl_program_file : symbol.image;
+        cl_native_image(&tables->images, &symbol, file);
         uint32_t code[4] = {id, 0, (uint32_t)strlen(name), (uint32_t)strlen(file)};
         cl_native_put(&tables->codes, code, sizeof code);
         cl_native_put(&tables->codes, name, code[2]);
@@ -87,7 +89,7 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
                                   || strncmp(symbol.symbol, "__gthread", 9) == 0;
         tables->names_lock[id] = strstr(symbol.symbol, "lock") != NULL;
         tables->function[id] = symbol.is_within ? symbol.start : 0;
-        cl_frame_record frame = {.id = id, .code = id};
+        cl_frame_record frame = {.id = id, .code = id, .lasti = (uint32_t)symbol.offset};
         cl_native_put(&tables->frame_records, &frame, sizeof frame);
         tables->frame_records.count++;
     }
@@ -262,7 +264,7 @@ static void
 cl_program_tables_free(cl_program_tables *tables)
 {
     cl_buffer *const buffers[] = {
-        &tables->codes, &tables->frame_records, &tables->stack_records, &tables->lock_records,
+        &tables->images.records, &tables->codes, &tables->frame_records, &tables->stack_records, &tables->lock_records,
         &tables->thread_records, &tables->waits, &tables->holds, &tables->counters, &tables->file.out};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         cl_buffer_free(buffers[i]);

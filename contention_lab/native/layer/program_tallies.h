@@ -9,6 +9,8 @@
 #define CL_TALLY_EVERY 8u  /* rounds: a third of a second */
 #define CL_TALLY_LEAST 100u /* acquires by one thread that make a lock worth a name if nobody waits for it */
 
+static _Atomic uint32_t cl_program_forks; /* by the program, so far */
+
 /* The semaphore is no lock but a signal: to wait for it is to wait for others. */
 static void
 cl_program_put_signal(cl_program_tables *tables, const cl_native_wait *signal)
@@ -82,6 +84,21 @@ cl_program_put_tallies(cl_program_tables *tables, int last)
     return changed;
 }
 
+/* The children that the program has made are not recorded: as in the metadata of a Python. */
+static void
+cl_program_put_forks(cl_file *file)
+{
+    char text[200];
+    uint32_t forks = atomic_load_explicit(&cl_program_forks, memory_order_relaxed);
+    if (forks > 0) {
+        snprintf(text, sizeof text,
+                 "{\"not_seen\": [{\"what\": \"forked child process\", \"why\": "
+                 "\"of a program that is not Python only the first process is recorded\", \"count\": %u}]}",
+                 forks);
+        cl_file_chunk(file, CL_META, 0, 0, 1, text, strlen(text));
+    }
+}
+
 /* Empties the ring into the file. */
 static void
 cl_program_flush(cl_program_tables *tables, int last)
@@ -105,6 +122,7 @@ cl_program_flush(cl_program_tables *tables, int last)
     }
     int counted = (last || ++tables->flushes % CL_TALLY_EVERY == 0) && cl_program_put_tallies(tables, last);
     int changed = counted || tables->waits.count + tables->holds.count > 0;
+    cl_file_send(file, CL_NATIVE_IMAGES, 0, 0, &tables->images.records);
     cl_file_send(file, CL_CODES, 0, 0, &tables->codes);
     cl_file_send(file, CL_FRAMES, sizeof(cl_frame_record), 0, &tables->frame_records);
     cl_file_send(file, CL_STACKS, 0, 0, &tables->stack_records);
@@ -117,6 +135,9 @@ cl_program_flush(cl_program_tables *tables, int last)
         tables->counters.count++;
     }
     cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &tables->counters);
+    if (last) {
+        cl_program_put_forks(file);
+    }
     if (changed || last) {
         cl_status_record status = {
             .time_ns = cl_now(), .waits = tables->wait_count, .holds = tables->hold_count,

@@ -121,8 +121,9 @@ class Lock:
     def label(self) -> str:
         """The given name, else the variable, else `module:qualname:line`, else `lock #id`.
 
-        A line that is not known is left out. Locks made by other calls than the first on their line end in `#2`, `#3` and so on. The name
-        that the system has for a lock of several processes says nothing to a reader.
+        A line that is not known is left out. Locks made by other calls than the first on their line
+        end in `#2`, `#3` and so on. The name that the system has for a lock of several processes
+        says nothing to a reader.
         """
         name = "" if self.is_shared and self.site is not None else self.name
         if name or self.variable:

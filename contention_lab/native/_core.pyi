@@ -227,13 +227,6 @@ def exchange(
     /,
 ) -> str | None: ...
 
-class PoolTask:
-    """A task that waits for a worker of a pool."""
-
-    def __new__(cls, workers: Source, /) -> PoolTask: ...
-    def begun(self, function: object, cancelled: bool, /) -> None: ...
-    def ended(self) -> None: ...
-
 class Beside(ref[Any]):
     """A record about an object: a weak reference to it. Calls `gone` of its class when it goes."""
 
@@ -261,6 +254,12 @@ class Permits(Beside):
     def give(self, end_ns: int, /) -> None: ...
     def others(self) -> tuple[int, int]: ...
     def since(self, party: int, /) -> int: ...
+
+class Pool(Beside):
+    """An executor's entries in the trace."""
+
+    results: Source
+    workers: Source
 
 class Probe:
     """A call from within a function of the program's, as the left side of an `@`."""

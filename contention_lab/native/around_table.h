@@ -6,11 +6,13 @@
 
 #include "around_pair.h"
 #include "condition.h"
+#include "pool.h"
 #include "semaphore.h"
 
 static const cl_around cl_around_table[] = {
     CL_CONDITION_AROUNDS,
     CL_SEMAPHORE_AROUNDS,
+    CL_POOL_AROUNDS,
     {NULL, NULL, NULL},
 };
 

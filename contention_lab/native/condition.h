@@ -146,7 +146,8 @@ cl_condition_wait(PyObject *function, PyObject *const *args, size_t nargsf, PyOb
     int owned = 0, failed = cl_condition_look(self, &condition) < 0;
     PyObject *outer = failed ? NULL : cl_condition_outer(self, &condition);
     if (outer != NULL) {
-        PyObject *done = cl_condition_blocks(args, count, names) ? PyObject_CallNoArgs(outer) : Py_NewRef(outer);
+        int blocks = cl_condition_blocks(args, count, names);
+        PyObject *done = blocks ? PyObject_CallNoArgs(outer) : Py_NewRef(outer);
         failed = done == NULL;
         Py_XDECREF(done);
         Py_DECREF(outer);

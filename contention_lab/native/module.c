@@ -11,7 +11,6 @@
 #include "lock_probe.h"
 #include "task_wait.h"
 #include "simple_queue.h"
-#include "pool_task.h"
 #include "loop_step.h"
 #include "probe.h"
 #include "exchange.h"
@@ -309,20 +308,23 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
         || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0
-        || cl_lock_type_add(module, "PoolTask", &cl_pool_task_spec, NULL) < 0
         || cl_lock_type_add(module, "TimedMethod", &cl_timed_spec, NULL) < 0) {
         return -1;
     }
     if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0
         || cl_tasks_ready() < 0 || cl_loop_step_ready() < 0
         || cl_around_ready() < 0 || cl_conditions_ready() < 0 || cl_semaphores_ready() < 0
+        || cl_pools_ready() < 0
         || cl_probe_ready(module) < 0) {
         return -1;
     }
     cl_permits_type = cl_record_type(module, &cl_permits_spec, cl_beside_type);
+    cl_pool_type = cl_record_type(module, &cl_pool_spec, cl_beside_type);
+    cl_pool_task_type = cl_record_type(module, &cl_pool_task_spec, &PyBaseObject_Type);
     cl_task_type = cl_record_type(module, &cl_task_spec, cl_beside_type);
     cl_task_wait_type = cl_record_type(module, &cl_task_wait_spec, &PyBaseObject_Type);
-    if (cl_permits_type == NULL || cl_task_type == NULL || cl_task_wait_type == NULL) {
+    if (cl_permits_type == NULL || cl_pool_type == NULL || cl_pool_task_type == NULL || cl_task_type == NULL
+        || cl_task_wait_type == NULL) {
         return -1;
     }
     static const char *const ours[] = {"PlainLock", "PlainRLock", "Mutex", "Source", "SpinLock",

@@ -11,24 +11,19 @@
 typedef struct {
     PyObject_HEAD
     PyObject *workers; /* owned: the pool's entry in the trace */
-    uint32_t epoch, stack;
+    uint32_t epoch, stack; /* the recording in which it waits; 0: it does not any more */
+    uint32_t run_epoch;
     uint64_t start_ns;
     cl_permit permit; /* while it runs; start_ns 0: it does not, or is not recorded */
 } cl_pool_task;
 
-/* PoolTask(workers): it is being submitted here and now. */
-static PyObject *
-cl_pool_task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyTypeObject *cl_pool_task_type; /* kept */
+
+/* A task that is being submitted here and now: a new reference, or NULL and an exception. */
+static cl_pool_task *
+cl_pool_task_make(PyObject *workers)
 {
-    PyObject *workers;
-    if (kwargs != NULL || !PyArg_ParseTuple(args, "O:PoolTask", &workers)) {
-        return NULL;
-    }
-    if (cl_as_ours(workers) == NULL) {
-        PyErr_SetString(PyExc_TypeError, "PoolTask() takes a lock of ours");
-        return NULL;
-    }
-    cl_pool_task *self = (cl_pool_task *)type->tp_alloc(type, 0);
+    cl_pool_task *self = (cl_pool_task *)cl_pool_task_type->tp_alloc(cl_pool_task_type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -41,12 +36,12 @@ cl_pool_task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
             self->stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
         }
     }
-    return (PyObject *)self;
+    return self;
 }
 
 /* What to call the type of an object that a method is bound to; of a class method, the class. */
 static const char *
-cl_pool_task_type(PyObject *owner)
+cl_pool_task_owner(PyObject *owner)
 {
     const char *name = PyType_Check(owner) ? ((PyTypeObject *)owner)->tp_name : Py_TYPE(owner)->tp_name;
     const char *dot = strrchr(name, '.');
@@ -70,7 +65,7 @@ cl_pool_task_function(PyObject *function)
         if (owner == NULL || PyModule_Check(owner)) {
             return PyUnicode_FromString(method);
         }
-        return PyUnicode_FromFormat("%s.%s", cl_pool_task_type(owner), method);
+        return PyUnicode_FromFormat("%s.%s", cl_pool_task_owner(owner), method);
     }
     if (Py_IS_TYPE(inner, &PyMethodDescr_Type)) {
         PyObject *owner = (PyObject *)PyDescr_TYPE(inner);
@@ -99,28 +94,23 @@ cl_pool_task_name(PyObject *function)
     return name;
 }
 
-/* begun(function, cancelled): this thread, a worker, has taken it just now. */
-static PyObject *
-cl_pool_task_begun(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+/* This thread, a worker, has taken it just now, to call `function` unless it has been cancelled. */
+static void
+cl_pool_task_begin(cl_pool_task *self, PyObject *function, int cancelled)
 {
-    cl_pool_task *self = (cl_pool_task *)object;
-    if (nargs != 2) {
-        PyErr_SetString(PyExc_TypeError, "begun() takes a function and a flag");
-        return NULL;
-    }
     cl_thread *thread = cl_recording_thread();
     if (thread == NULL || thread->epoch != self->epoch) {
-        Py_RETURN_NONE;
+        return;
     }
-    PyObject *name = cl_pool_task_name(args[0]);
+    self->epoch = 0; /* once */
+    PyObject *name = cl_pool_task_name(function);
     PyObject *party = name == NULL ? NULL : cl_emit_party(NULL, name);
     Py_XDECREF(name);
     if (party == NULL) {
         PyErr_Clear();
-        Py_RETURN_NONE;
+        return;
     }
     cl_lock *workers = (cl_lock *)self->workers;
-    int cancelled = args[1] == Py_True;
     cl_wait_record wait = {
         .start_ns = self->start_ns, .end_ns = cl_now(), .stack = self->stack,
         .thread = (uint32_t)PyLong_AsUnsignedLong(party), .kind = CL_COORDINATION,
@@ -130,25 +120,22 @@ cl_pool_task_begun(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
     if (!cancelled) {
         cl_permit_begin(&self->permit, workers, thread, 0, 0, 1);
         cl_watch_begin(workers);
+        self->run_epoch = thread->epoch;
     }
-    Py_RETURN_NONE;
 }
 
-/* ended(): it has run, on this thread. */
-static PyObject *
-cl_pool_task_ended(PyObject *object, PyObject *unused)
+/* It has run, on this thread. */
+static void
+cl_pool_task_end(cl_pool_task *self)
 {
-    (void)unused;
-    cl_pool_task *self = (cl_pool_task *)object;
     cl_thread *thread = cl_recording_thread();
     if (self->permit.start_ns != 0) {
-        if (thread != NULL && thread->epoch == self->epoch) {
+        if (thread != NULL && thread->epoch == self->run_epoch) {
             cl_permit_end(&self->permit, (cl_lock *)self->workers, thread, cl_now(), 0, 0, 0);
         }
         self->permit.start_ns = 0;
         cl_watch_end((cl_lock *)self->workers);
     }
-    Py_RETURN_NONE;
 }
 
 static void
@@ -160,25 +147,16 @@ cl_pool_task_dealloc(PyObject *object)
     Py_DECREF((PyObject *)type);
 }
 
-static PyMethodDef cl_pool_task_methods[] = {
-    {"begun", (PyCFunction)(void (*)(void))cl_pool_task_begun, METH_FASTCALL,
-     "begun(function, cancelled)\n--\n\nA worker has taken it just now."},
-    {"ended", cl_pool_task_ended, METH_NOARGS, "ended()\n--\n\nIt has run."},
-    {NULL, NULL, 0, NULL},
-};
-
 static PyType_Slot cl_pool_task_slots[] = {
-    {Py_tp_doc, "PoolTask(workers)\n--\n\nA task that waits for a worker of a pool."},
-    {Py_tp_new, cl_pool_task_new},
+    {Py_tp_doc, "A task that waits for a worker of a pool."},
     {Py_tp_dealloc, cl_pool_task_dealloc},
-    {Py_tp_methods, cl_pool_task_methods},
     {0, NULL},
 };
 
 static PyType_Spec cl_pool_task_spec = {
     .name = "contention_lab.native._core.PoolTask",
     .basicsize = sizeof(cl_pool_task),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = cl_pool_task_slots,
 };
 

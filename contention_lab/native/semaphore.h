@@ -104,7 +104,8 @@ cl_semaphore_release(PyObject *function, PyObject *const *args, size_t nargsf, P
     PyObject *result = cl_around_original(function, args, nargsf, names);
     if (result != NULL && permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
         cl_thread *thread = cl_recording_thread();
-        for (Py_ssize_t given = cl_semaphore_given(args, nargsf, names); given > 0 && permits->count > 0; given--) {
+        Py_ssize_t given = cl_semaphore_given(args, nargsf, names);
+        while (given-- > 0 && permits->count > 0) {
             cl_permits_remove(permits, thread, 0, end_ns);
         }
     }

@@ -69,8 +69,21 @@ cl_wait_permit(PyObject *module, PyObject *args)
         lock == NULL ? 0 : cl_coordination_begin(lock, CL_CONTENTION, holder, holder_site, waiters));
 }
 
-/* same_as(lock, source): the lock goes by the source's entry; None: it is not recorded at all.
- * part_of(lock, source): it has an entry of its own, of which the source's is the parent. */
+/* A lock that has not been used goes by the entry of `whole` (NULL: it is not recorded at all), or has an entry
+ * of its own of which that of `whole` is the parent. */
+static void
+cl_lock_belongs(cl_lock *lock, cl_lock *whole, int shares_entry)
+{
+    if (lock != whole && (lock->whole == NULL || whole == NULL) && lock->info == NULL) {
+        Py_XSETREF(lock->whole, (cl_lock *)Py_XNewRef((PyObject *)whole));
+        lock->shares_entry = shares_entry;
+        if (shares_entry) {
+            lock->id = whole == NULL ? 0 : whole->id;
+        }
+    }
+}
+
+/* same_as(lock, source) and part_of(lock, source): a lock that is not ours stays what it is. */
 static PyObject *
 cl_belongs(PyObject *args, int shares_entry)
 {
@@ -84,12 +97,8 @@ cl_belongs(PyObject *args, int shares_entry)
         PyErr_SetString(PyExc_TypeError, "a lock can belong to a Source or a whole lock of ours");
         return NULL;
     }
-    if (lock != NULL && lock != whole && (lock->whole == NULL || whole == NULL) && lock->info == NULL) {
-        Py_XSETREF(lock->whole, (cl_lock *)Py_XNewRef((PyObject *)whole));
-        lock->shares_entry = shares_entry;
-        if (shares_entry) {
-            lock->id = whole == NULL ? 0 : whole->id;
-        }
+    if (lock != NULL) {
+        cl_lock_belongs(lock, whole, shares_entry);
     }
     Py_RETURN_NONE;
 }

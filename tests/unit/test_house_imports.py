@@ -22,6 +22,7 @@ LAYERS = (
     {"diagnosis"},
     {"comparison"},
     {"report", "export"},
+    {"testing"},
     {"sweep", "cli", "pytest_plugin"},
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}

@@ -69,7 +69,7 @@ cl_pool_task_function(PyObject *function)
     }
     if (Py_IS_TYPE(inner, &PyMethodDescr_Type)) {
         PyObject *owner = (PyObject *)PyDescr_TYPE(inner);
-        return PyUnicode_FromFormat("%s.%U", cl_pool_task_type(owner), PyDescr_NAME(inner));
+        return PyUnicode_FromFormat("%s.%U", cl_pool_task_owner(owner), PyDescr_NAME(inner));
     }
     return PyType_GetQualName(Py_TYPE(function));
 }

@@ -213,6 +213,8 @@ MOST_CASES: Final = 1 << 15
 
 _BY_TYPE = {
     "threading.Thread": Purpose.THREAD,
+    "pthread": Purpose.THREAD,
+    "pthread_barrier": Purpose.BARRIER,
     "concurrent.futures.Future": Purpose.RESULT,
     "concurrent.futures.ThreadPoolExecutor": Purpose.WORKER,
     "concurrent.futures.ProcessPoolExecutor": Purpose.WORKER,

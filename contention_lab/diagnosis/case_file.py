@@ -22,6 +22,7 @@ from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.lock_order import Inversion, inversions
+from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.native_locks import NativeLockRow, native_locks
 from contention_lab.analysis.pools import Pool, pools
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
@@ -63,7 +64,7 @@ class CaseFile:
     """
 
     def __init__(self, trace: Trace) -> None:
-        trace = with_signals(trace)
+        trace = with_signals(completed(trace))
         self.trace = trace
         self.rows: tuple[LockRow, ...] = lock_table(trace)
         self.times: tuple[ThreadTime, ...] = thread_time(trace, tasks=True)

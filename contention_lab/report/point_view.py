@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis import blame, block_matrix, flame, lock_table, thread_time, working
+from contention_lab.analysis.native_program import completed
 from contention_lab.report.block_table import BlockTable, block_table
 from contention_lab.report.call_tree import CallTree, call_tree
 from contention_lab.report.flame_kinds import ALL_KINDS, FlameKind
@@ -77,6 +78,7 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
     Bars are of the threads that work: one that only waits for the others, as a main thread does in
     `join`, would make every share of a sweep look smaller.
     """
+    trace = completed(trace)
     divided = blame(trace)
     flames = {kind.key: flame(trace, kind.key, divided) for kind in ALL_KINDS}
     return PointView(

@@ -87,11 +87,49 @@ pthread_rwlock_unlock(pthread_rwlock_t *lock)
     return result;
 }
 
+/* How many threads wait for spinlocks, by address: the lock itself does not say it to whoever releases it. Two locks
+ * may share a count: then a release is noted that nobody waits for, which costs a record. Relaxed: a release that
+ * comes just before a wait may go unnoted. */
+#define CL_SPIN_COUNTS 64u
+static _Atomic uint32_t cl_spin_waiting[CL_SPIN_COUNTS];
+
+static inline _Atomic uint32_t *
+cl_spin_waiters(pthread_spinlock_t *lock)
+{
+    return &cl_spin_waiting[((uintptr_t)lock / sizeof *lock) % CL_SPIN_COUNTS];
+}
+
+static int
+cl_spin_wait(pthread_spinlock_t *lock)
+{
+    atomic_fetch_add_explicit(cl_spin_waiters(lock), 1, memory_order_relaxed);
+    int result = cl_real.pthread_spin_lock(lock);
+    atomic_fetch_sub_explicit(cl_spin_waiters(lock), 1, memory_order_relaxed);
+    return result;
+}
+
 CL_PUBLIC int
 pthread_spin_lock(pthread_spinlock_t *lock)
 {
     CL_LOCK_BODY(pthread_spin_lock, 1, cl_real.pthread_spin_trylock(lock),
-                 cl_real.pthread_spin_lock(lock), CL_NATIVE_SPIN, (const void *)(uintptr_t)lock, 0)
+                 table == NULL ? cl_real.pthread_spin_lock(lock) : cl_spin_wait(lock), CL_NATIVE_SPIN,
+                 (const void *)(uintptr_t)lock, 0)
+}
+
+CL_PUBLIC int
+pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+    const cl_layer_table *table = cl_attached();
+    if (CL_REAL(pthread_spin_unlock) == NULL) {
+        return ENOSYS;
+    }
+    int waited_for =
+        table != NULL && atomic_load_explicit(cl_spin_waiters(lock), memory_order_relaxed) != 0;
+    int result = cl_real.pthread_spin_unlock(lock);
+    if (__builtin_expect(waited_for, 0)) {
+        table->native_released(CL_NATIVE_SPIN, (const void *)(uintptr_t)lock, CL_CALLER);
+    }
+    return result;
 }
 
 CL_PUBLIC int

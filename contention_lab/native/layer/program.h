@@ -99,7 +99,7 @@ cl_program_released(uint32_t kind, const void *lock, const void *caller)
     cl_program_mine.last_release = now;
     uint64_t since = waited ? cl_program_mine.waited_until : now;
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
-                           .acquired_at = waited ? cl_program_mine.acquired_at : 0,
+                           .acquired_at = waited ? cl_program_mine.acquired_at : cl_tally_taker(lock),
                            .lock = (uintptr_t)lock, .kind = kind};
     cl_native_unwind(&wait, caller);
     cl_program_note(&wait);

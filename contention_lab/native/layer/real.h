@@ -57,6 +57,7 @@
     X(pthread_rwlock_unlock, NULL, int, (pthread_rwlock_t *)) \
     X(pthread_spin_lock, NULL, int, (pthread_spinlock_t *)) \
     X(pthread_spin_trylock, NULL, int, (pthread_spinlock_t *)) \
+    X(pthread_spin_unlock, NULL, int, (pthread_spinlock_t *)) \
     X(pthread_barrier_wait, NULL, int, (pthread_barrier_t *)) \
     X(sem_wait, NULL, int, (sem_t *)) \
     X(sem_trywait, NULL, int, (sem_t *)) \

@@ -27,7 +27,7 @@ typedef struct {
     uint16_t kind, was_taken, is_signal, unused;
     _Atomic uint64_t acquires, failed; /* relaxed: only this thread adds */
     uint64_t seen_acquires, seen_failed; /* by the writer */
-    uint64_t unused_too;
+    uintptr_t last_caller;  /* that took it at once last; read by this thread only */
 } cl_tally_entry; /* a cache line */
 
 typedef struct {
@@ -129,7 +129,23 @@ cl_tally(uint32_t kind, const void *lock, const void *caller, int failed)
     }
     if (entry != NULL) {
         cl_tally_up(failed ? &entry->failed : &entry->acquires);
+        entry->last_caller = failed ? entry->last_caller : (uintptr_t)caller;
     }
+}
+
+/* Which call of the calling thread took the lock at once last, 0 if that is not known. */
+static uintptr_t
+cl_tally_taker(const void *lock)
+{
+    const cl_tally_table *table = cl_tally_mine.table;
+    uint32_t place = cl_tally_place(lock);
+    for (uint32_t i = 0; table != NULL && i < CL_TALLY_PROBES; i++) {
+        const cl_tally_entry *entry = &table->entry[(place + i) % CL_TALLY_LOCKS];
+        if (atomic_load_explicit(&entry->lock, memory_order_relaxed) == (uintptr_t)lock) {
+            return entry->last_caller;
+        }
+    }
+    return 0;
 }
 
 /* The calling thread has taken a semaphore after a wait. */

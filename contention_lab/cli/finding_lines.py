@@ -66,7 +66,7 @@ def gil_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:
 def _gain(remedy: Mapping[str, Any]) -> str:
     low, high, speedup = (remedy[key] for key in ("speedup_low", "speedup_high", "speedup"))
     if speedup is not None:
-        return f" ({number(speedup)} times as fast; {number(low)} to {number(high)})"
+        return f" (predicted: {number(speedup)} times as fast; {number(low)} to {number(high)})"
     return f" (at most {number(high)} times as fast)" if high and high >= 1.05 else ""
 
 

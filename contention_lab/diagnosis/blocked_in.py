@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.diagnosis.finding import Remedy
-from contention_lab.diagnosis.wording import name, names, number
+from contention_lab.diagnosis.wording import name, names
 from contention_lab.trace import Call
 from contention_lab.trace.layer_schema import WorldCall
 
@@ -76,13 +76,13 @@ def move_out(case: LockCase, gain: float) -> Remedy:
     if most_of(case) in (Call.SLEEP, Call.NATIVE_SLEEP):
         where = names(case.culprits, most=1)
         text = (
-            f"Let {where} sleep before it takes {lock} or after it has given it back: up to "
-            f"{number(gain)} times faster, unless the sleep is there to set a pace."
+            f"Let {where} sleep before it takes {lock} or after it has given it back, unless the "
+            "sleep is there to set a pace."
         )
     else:
         text = (
             f"Take {across(case)} out of {lock}: do it before or after, and hold the lock only to "
-            f"store the result: up to {number(gain)} times faster."
+            "store the result."
         )
     return Remedy("move-io-out", text, None, 1.0, gain)
 

@@ -112,7 +112,9 @@ class Remedy:
     speedup
         How many times faster the program is predicted to be; None without a prediction.
     speedup_low, speedup_high
-        Bounds on it.
+        Bounds on it; of a prediction its 80 % interval.
+    basis
+        What the figures rest on: "simulated" or "bound".
     """
 
     kind: str
@@ -120,6 +122,7 @@ class Remedy:
     speedup: float | None
     speedup_low: float
     speedup_high: float
+    basis: str = "bound"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -23,7 +23,6 @@ from contention_lab.diagnosis.wording import (
     duration,
     lock_and_origin,
     names,
-    number,
     percent,
     place,
 )
@@ -176,8 +175,7 @@ def remedies(case: LockCase, severity: float) -> tuple[Remedy, ...]:
     return (
         Remedy(
             "narrow",
-            f"In {code}, do {what} before the lock is taken, and hand over only the result: up to "
-            f"{number(high)} times faster for those that wait now.",
+            f"In {code}, do {what} before the lock is taken, and hand over only the result.",
             None,
             1.0,
             high,

@@ -17,7 +17,6 @@ from contention_lab.diagnosis.wording import (
     duration,
     lock_and_origin,
     names,
-    number,
     percent,
     place,
 )
@@ -147,7 +146,7 @@ def _block(share: float) -> Remedy:
     return Remedy(
         "block",
         "Acquire the lock with `acquire()` or `with`, which sleeps until it is free, instead of "
-        f"trying in a loop: up to {number(high)} times faster here.",
+        "trying in a loop.",
         None,
         1.0,
         high,
@@ -158,9 +157,8 @@ def _park(share: float) -> Remedy:
     high = 1.0 / (1.0 - share)
     return Remedy(
         "park",
-        "Use a lock that parks its waiters (`Mutex`): that gives the CPU back to the holder, up "
-        f"to {number(high)} times faster here. It does not let two threads hold it at once: what "
-        "is serial stays serial.",
+        "Use a lock that parks its waiters (`Mutex`): that gives the CPU back to the holder. It "
+        "does not let two threads hold it at once: what is serial stays serial.",
         None,
         1.0,
         high,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from contention_lab.diagnosis import healthy
 from contention_lab.diagnosis.case_file import CaseFile
 from contention_lab.diagnosis.finding import EVENTS, SAMPLES, Diagnosis
+from contention_lab.diagnosis.gains import with_gains
 from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
@@ -37,7 +38,7 @@ def diagnose(trace: Trace) -> Diagnosis:
     return Diagnosis(
         verdict=kind,
         summary=first.summary if first else healthy.summary(file),
-        findings=findings,
+        findings=with_gains(file, findings),
         totals=totals(file),
         python=_mapping(trace.meta.get("python")),
         machine=_mapping(trace.meta.get("machine")),

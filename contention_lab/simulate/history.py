@@ -175,7 +175,7 @@ def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> H
 
 def _recorded(trace: Trace, thread: int) -> Held:
     spans = hold_spans(trace)
-    flags = trace.holds["flags"]
+    flags = trace.hold_columns["flags"]
     whole = (flags & int(HoldFlag.HANDED_OFF | HoldFlag.OPEN)) == 0
     exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
     chosen = (spans.thread == thread) & whole & ~np.isin(spans.lock, exclusive)
@@ -185,12 +185,13 @@ def _recorded(trace: Trace, thread: int) -> Held:
 
 def _lock_waits(trace: Trace, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the spans of waits for locks, and for the GIL after them and where they were seen."""
-    waits = trace.waits
-    mine = waits[(waits["thread"] == thread) & (waits["kind"] == WaitKind.CONTENTION)]
-    end = np.where(mine["outcome"] == Outcome.OPEN, trace.duration_ns, mine["end_ns"])
+    waits = trace.wait_columns
+    mine = (waits["thread"] == thread) & (waits["kind"] == WaitKind.CONTENTION)
+    begin, end, outcome = (waits[name][mine] for name in ("start_ns", "end_ns", "outcome"))
+    end = np.where(outcome == Outcome.OPEN, trace.duration_ns, end)
     gil = trace.gil_waits
     gil = gil[gil["thread"] == thread]
-    start = np.concatenate([mine["start_ns"], gil["start_ns"]]).astype(np.int64)
+    start = np.concatenate([begin, gil["start_ns"]]).astype(np.int64)
     finish = np.concatenate([end, gil["end_ns"]]).astype(np.int64)
     return start, np.maximum(start, finish)
 

@@ -92,6 +92,7 @@ def own_time(trace: Trace, thread: int, stretches: Stretches, use: TimeUse) -> O
     found_cpu = float((own * np.where(known, cpu, 0.0)).sum())
     found_asleep = float((own * np.where(known, asleep, 0.0)).sum())
     rest = float(own[~known].sum())
+    share, slept = 0.0, 0.0
     if rest > 0.0:
         share = min(1.0, max(0.0, use.cpu * float(own.sum()) - found_cpu) / rest)
         late = run_delay_ns(trace, thread)
@@ -102,8 +103,8 @@ def own_time(trace: Trace, thread: int, stretches: Stretches, use: TimeUse) -> O
             slept = slept if slept >= LEAST_SLEEP else 0.0
         else:
             slept = min(use.asleep, 1.0 - share)
-        cpu = np.where(known, cpu, share)
-        asleep = np.where(known, asleep, max(0.0, slept))
+    cpu = np.where(known, cpu, share)
+    asleep = np.where(known, asleep, max(0.0, slept))
     on_core = own * cpu
     return OwnTime(on_core, own * asleep, _gil_shares(trace, thread, stretches, on_core, use))
 
@@ -113,7 +114,7 @@ def _within_holds(
 ) -> tuple[Floats, Floats]:
     """Return the shares on a core and asleep of stretches in measured holds, NaN elsewhere."""
     nothing = np.full(len(own), np.nan)
-    holds = trace.holds
+    holds = trace.hold_columns
     inside = stretches.record >= 0
     if not inside.any():
         return nothing, nothing

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from batch_scene import FREE
 from click.testing import CliRunner
+from workers_scene import HOLD, THINK, TURNS, queue_of_workers
 
 from contention_lab.cli.predict import command
 from contention_lab.simulate.batch import batch_of, crew_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
 US = 1_000
-TURNS, THINK, HOLD = 40, 300 * US, 200 * US
 
 
 @pytest.fixture
@@ -37,42 +37,6 @@ def made(tmp_path: Path) -> Any:
         return load(tmp_path / "made.clt")
 
     return write
-
-
-def queue_of_workers(threads: int = 4, *, gil: bool = False) -> TraceBuilder:
-    """Return threads that take turns at a lock without a gap, each thinking in between."""
-    cycle = threads * HOLD
-    end = THINK + TURNS * cycle
-    builder = TraceBuilder(
-        meta={"python": {"gil": gil}, "machine": {"cores": 8}}, duration_ns=end + 50 * US
-    )
-    site = builder.add_frame("Store.put", "/src/store.py", 12)
-    lock = builder.add_lock("threading.Lock", name="store")
-    for place in range(threads):
-        last = THINK + place * HOLD + (TURNS - 1) * cycle + HOLD
-        work = TURNS * (THINK + HOLD)
-        thread = builder.add_thread(f"worker-{place}", end_ns=last, cpu_ns=work)
-        stack = builder.add_stack(site)
-        for turn in range(TURNS):
-            start = THINK + place * HOLD + turn * cycle
-            asked = start if turn == 0 else start - cycle + HOLD + THINK
-            if turn == 0:
-                asked = THINK
-            if asked < start:
-                builder.add_wait(lock, thread, asked, start, stack=stack)
-            builder.add_hold(
-                lock, thread, start, start + HOLD, site=site, stack=stack, waiters=1, cpu_ns=HOLD
-            )
-        builder.add_counter(
-            lock,
-            thread,
-            acquires=TURNS,
-            contended=TURNS,
-            hold_ns=TURNS * HOLD,
-            wait_ns=max(0, last - work),
-            park_ns=max(0, last - work),
-        )
-    return builder
 
 
 def predicted(trace: Trace, *threads: int, **asked: Any) -> Prediction:

@@ -22,8 +22,8 @@ from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.lock_order import Inversion, inversions
-from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.native_locks import NativeLockRow, native_locks
+from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.pools import Pool, pools
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.awaited import Awaited

@@ -22,11 +22,12 @@ def summary(file: CaseFile) -> str:
     to hold, it says that instead of acquitting; and at level `counters`, where no holder is
     recorded, which level shows them.
     """
+    native = _in_native_code(file)
     if not file.rows:
-        return "No lock limits this program: none that is recorded was used."
+        return f"No lock limits this program: none that is recorded was used{native}."
     wait_s = sum(row.wait_s for row in file.rows)
     if not wait_s:
-        return "No lock limits this program: nobody had to wait for one."
+        return f"No lock limits this program: nobody had to wait for one{native}."
     thread_s = sum(time.wall_s for time in file.times)
     share = f"{percent(wait_s / thread_s)} of their time" if thread_s else duration(wait_s)
     worst = file.rows[0]
@@ -48,7 +49,23 @@ def summary(file: CaseFile) -> str:
         )
     return (
         f"No lock limits this program: its threads waited {share} for locks, "
-        f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for."
+        f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for{native}."
+    )
+
+
+def _in_native_code(file: CaseFile) -> str:
+    """Return what is to be said of locks of native code that were waited for without a finding."""
+    row = next((row for row in file.native_locks if row.identity.is_contention), None)
+    thread_s = (
+        sum(time.wall_s for time in file.times if time.thread.native_id in row.users)
+        if row
+        else 0.0
+    )
+    if row is None or row.wait_s < max(LEAST_WAIT_S, LEAST_WAIT_SHARE * thread_s):
+        return ""
+    return (
+        f"; for {row.identity.text} {duration(row.wait_s)} was waited, but no core was idle "
+        "meanwhile, or it is not known who had it"
     )
 
 

@@ -30,6 +30,11 @@ UNSEEN_NATIVE: Final = (
     "libraries where a thread had to wait, by way of the C library: one that spins without it, or "
     "makes its system calls itself, is not seen."
 )
+UNSEEN_PROGRAM: Final = (
+    "The program is not Python: its locks of the C library are recorded, and waits in the kernel, "
+    "from its first thread on. Spinlocks and atomics that a compiler has put in line are not seen. "
+    "From when a thread has a lock that it found free is known only while others wait for it."
+)
 UNSEEN_GIL: Final = (
     "Waits for the GIL are measured where a lock had to wait first; elsewhere who has it is "
     "sampled, about a thousand times a second at most."
@@ -50,6 +55,8 @@ def unseen(python: Mapping[str, Any], *, native_layer: bool) -> list[str]:
     native_layer
         Whether the C library's blocking calls were seen, and with them each wait for the GIL.
     """
+    if python.get("implementation") == "":
+        return [UNSEEN_PROGRAM]
     lines = [UNSEEN_NATIVE if native_layer else UNSEEN_LOCKS]
     if python.get("gil", True) and not native_layer:
         lines.append(UNSEEN_GIL)
@@ -64,7 +71,9 @@ def cores_said(cores: int | None) -> str:
 
 
 def python_said(python: Mapping[str, Any]) -> str:
-    """`CPython 3.11.7 with GIL`."""
+    """`CPython 3.11.7 with GIL`; nothing of a program that is not Python."""
+    if python.get("implementation") == "":
+        return ""
     words = [str(python.get("implementation") or "Python"), str(python.get("version") or "")]
     if python.get("gil") is not None:
         words.append("with GIL" if python["gil"] else "without GIL")

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.native_locks import native_locks
+from contention_lab.analysis.native_program import is_native_program
 from contention_lab.report.visible_text import name, short_path
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class NativeLines:
     """Rows to show and what was left out."""
 
     seen: bool
-    """The layer below Python was there."""
+    """The layer below Python was there; locks of a program that is not Python are in other tables."""
     rows: tuple[NativeLine, ...]
     others: int
     others_wait_s: float
@@ -75,7 +76,7 @@ def native_lines(trace: Trace) -> NativeLines:
     table = native_locks(trace)
     rest = table[SHOWN:]
     return NativeLines(
-        trace.meta.get("native_layer") is True,
+        trace.meta.get("native_layer") is True and not is_native_program(trace),
         tuple(map(_line, table[:SHOWN])),
         len(rest),
         sum(row.wait_s for row in rest),

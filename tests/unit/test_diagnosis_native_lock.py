@@ -136,3 +136,10 @@ def test_a_native_lock_that_is_a_small_part_of_a_hold_is_not_told_twice() -> Non
 
     assert "serialised-by-lock" in {finding.kind for finding in findings}
     assert "external-lock" not in {finding.kind for finding in findings}
+
+
+def test_waiting_for_it_with_all_cores_busy_is_said_and_accuses_nobody() -> None:
+    diagnosis = Store(busy=4).diagnosis()
+
+    assert diagnosis.summary.startswith("No lock limits this program: none that is recorded was")
+    assert "for a lock inside libstore 1.4 s was waited, but no core was idle" in diagnosis.summary

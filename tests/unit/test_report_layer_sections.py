@@ -126,3 +126,13 @@ def test_a_trace_of_neither_has_no_such_sections() -> None:
 
     assert 'id="gil"' not in text
     assert 'id="native"' not in text
+
+
+def test_a_program_that_is_not_python_is_not_said_to_be() -> None:
+    python = {"implementation": "", "version": "", "gil": False}
+    trace = parse(TraceBuilder(meta={"python": python, "native_layer": True}).bytes())
+    text = page(trace)
+
+    assert "The program is not Python: its locks of the C library are recorded" in text
+    assert "Locks made by Python code" not in text
+    assert "without GIL" not in text

@@ -44,7 +44,8 @@ class ThreadTime:
     park_s
         Asleep, waiting for a lock. Waits still open at the end of the recording count here.
     gil_s
-        Waiting for the GIL with the lock already acquired, or to try a spinlock seen free.
+        Waiting for the GIL: with the layer below Python all of it, else only with a lock already
+        acquired, or to try a spinlock seen free.
     coordination_s
         Waiting for events, items or threads.
     cpu_s
@@ -62,7 +63,10 @@ class ThreadTime:
 
     @property
     def other_s(self) -> float:
-        """The rest: off the CPU for reasons not seen here (preempted, input and output, GIL)."""
+        """The rest: off the CPU for reasons not seen here (preempted, input and output).
+
+        Without the layer below Python also waiting for the GIL where there was no lock.
+        """
         known = self.run_s + self.spin_s + self.park_s + self.gil_s + self.coordination_s
         return max(0.0, self.wall_s - known)
 
@@ -92,6 +96,8 @@ def thread_time(trace: Trace, *, tasks: bool = False) -> tuple[ThreadTime, ...]:
     waits, coordination = lock_waits(trace), coordination_waits(trace)
     before = trace.wait_columns["gil_before_ns"]
     gil_before = _by_thread(trace.wait_columns["thread"][before > 0], before[before > 0])
+    totals = trace.gil_totals
+    gil_all = _by_thread(totals["thread"], totals["wait_ns"])
     still = waits.where(waits.of(trace.wait_columns["outcome"]) == Outcome.OPEN)
     open_ns = _by_thread(still.thread, still.length_ns)
     coordination_ns = _by_thread(coordination.thread, coordination.length_ns)
@@ -106,7 +112,7 @@ def thread_time(trace: Trace, *, tasks: bool = False) -> tuple[ThreadTime, ...]:
             "run_s": max(0.0, cpu_s - spinning_cpu_s),
             "spin_s": _of(spin, thread),
             "park_s": _of(park, thread) + _of(open_ns, thread),
-            "gil_s": _of(gil, thread) + _of(gil_before, thread),
+            "gil_s": max(_of(gil_all, thread), _of(gil, thread) + _of(gil_before, thread)),
             "coordination_s": _of(coordination_ns, thread),
         }
         for name, wanted_s in parts.items():

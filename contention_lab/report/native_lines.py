@@ -65,7 +65,7 @@ class NativeLines:
     """Rows to show and what was left out."""
 
     seen: bool
-    """The layer below Python was there; locks of a program that is not Python are in other tables."""
+    """The layer was there, and the program is Python: of others, all locks are native."""
     rows: tuple[NativeLine, ...]
     others: int
     others_wait_s: float

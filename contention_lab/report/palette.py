@@ -25,9 +25,17 @@ STATES: Final = (
     State("run", "running", "on a core, doing the program’s own work"),
     State("spin", "spinning", "asking for the lock again and again, on a core"),
     State("park", "parked", "asleep until the lock is free"),
-    State("gil", "waiting for the GIL", "the lock is ours already, the interpreter is not"),
+    State(
+        "gil",
+        "waiting for the GIL",
+        "another thread runs Python; without the preloaded layer only with a lock already ours",
+    ),
     State("coordination", "coordination", "waiting for an event, an item or a thread"),
-    State("other", "off the core", "no core was free, input or output, or the GIL outside locks"),
+    State(
+        "other",
+        "off the core",
+        "no core was free, input or output, or waiting for the GIL that is not seen",
+    ),
 )
 
 LIGHT: Final[dict[str, str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contention_lab.analysis import selected
+from contention_lab.analysis import selected, thread_time
 from contention_lab.analysis.gil_row import gil_row
 from contention_lab.analysis.gil_waits import GilWaits, gil_waits
 from contention_lab.trace import ChunkKind, TraceBuilder, parse
@@ -188,3 +188,14 @@ def test_a_choice_of_threads_or_stacks_is_one_of_its_events() -> None:
     rows = [gil_row(selected(trace, **by)) for by in ({"thread": "first"}, {"stack": "parse"})]
 
     assert [row.wait_s for row in rows if row] == [pytest.approx(0.003), pytest.approx(0.009)]
+
+
+def test_a_threads_time_has_all_its_waiting_for_the_gil() -> None:
+    program = Program()
+    program.total(0, waits=3, wait_ns=30 * MS)
+    program.builder.add_wait(program.lock, 2, 0, 20 * MS, gil_ns=5 * MS)
+    first, second = thread_time(parse(program.builder.bytes()))
+
+    assert first.gil_s == pytest.approx(0.030)
+    assert first.other_s == pytest.approx(0.070)
+    assert second.gil_s == pytest.approx(0.005)

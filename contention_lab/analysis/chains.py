@@ -3,7 +3,8 @@
 While a thread waits for a second lock under a first one, whoever waits for the first one waits for
 the holder of the second. So part of the waiting for a lock is passed on: of the time its waiters
 lost, the part during which its holder waited for another lock that somebody held. That one may
-have waited in turn. What arrives at a lock stays there, but for what is passed on again.
+have waited in turn. What arrives at a lock stays there, but for what is passed on again. Semaphores
+are left out: of several holders none is the one that is waited for.
 
 Waiting is counted as elsewhere: a moment counts as often as threads waited for the first lock then.
 Which locks were taken under which is asked of the lock orders first, where the trace has them: a
@@ -88,7 +89,10 @@ def chain(
         leads to the lock to which most is passed on; the last one is the root.
     """
     ours = np.fromiter(locks, dtype=np.int64)
+    if any("Semaphore" in trace.lock(lock).type for lock in locks):
+        return ()
     inner = _taken_under(trace, ours)
+    inner = inner[["Semaphore" not in trace.lock(lock).type for lock in inner.tolist()]]
     if not len(inner):
         return ()
     waits, holds = spans or (lock_waits(trace), hold_spans(trace))

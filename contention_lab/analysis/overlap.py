@@ -244,7 +244,8 @@ def _shares_together(line: Line, pairs: Records, covered_ns: Integers) -> Record
     """Return shares in proportion to overlaps that may overlap each other."""
     if not len(pairs):
         return pairs
-    pairs = pairs[np.lexsort((pairs["hold"], pairs["wait"]))]
+    # A few sorted runs, one for each octave: a stable sort merges them.
+    pairs = pairs[np.argsort(pairs["wait"].astype(np.int64), kind="stable")]
     first = np.flatnonzero(np.diff(pairs["wait"], prepend=-1))
     count = np.diff(first, append=len(pairs))
     running = np.cumsum(pairs["ns"])

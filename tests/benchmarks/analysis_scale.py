@@ -1,12 +1,15 @@
 """How time and memory of a diagnosis grow with the number of events.
 
 Usage: python tests/benchmarks/analysis_scale.py [--events 1,2,5,10] [--runs 3] [--json]
+                                                 [--shape locks|semaphores]
 
 `--events` is in millions. What is measured
 --------------------------------------------
 A trace is made of 24 locks that 16 threads take turns at, half of its events waits and half holds,
 as dense as a recording can be: every hold is waited for, up to 15 threads wait at a time, holds
 last from one to twenty microseconds, every thousandth a millisecond; some are nested in others.
+`--shape semaphores` makes semaphores of three permits of them, each permit as busy as a lock. There
+are samples of all threads every two milliseconds, and the orders in which they took locks.
 Each diagnosis runs in a fresh interpreter: `load`, `diagnose`, and the verdict as JSON. Time is
 wall-clock time of these, and CPU time, which other programs disturb less. Memory is the largest
 resident set of the process, the mapped trace file included, as Linux tells it since the start of
@@ -18,6 +21,7 @@ million events, and a time per event that does not grow.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -31,10 +35,14 @@ from typing import Any, Final
 import numpy as np
 
 from contention_lab.trace import TraceBuilder
-from contention_lab.trace.schema import HOLD, WAIT
+from contention_lab.trace.schema import HOLD, WAIT, State
 
 LOCKS: Final = 24
 THREADS: Final = 16
+SHAPES: Final = {"locks": ("threading.Lock", 1), "semaphores": ("threading.Semaphore", 3)}
+"""Type and permits."""
+SAMPLED_NS: Final = 2_000_000
+ORDERS: Final = 2_000
 CHILD: Final = """
 import hashlib, json, pathlib, sys, time
 from contention_lab.diagnosis import diagnose
@@ -55,13 +63,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", default="1,2,5,10", help="millions, separated by commas")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--shape", choices=SHAPES, default="locks")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for millions in map(float, arguments.events.split(",")):
             path = Path(folder) / "scale.clt"
-            events = write_trace(path, round(millions * 1e6))
+            events = write_trace(path, round(millions * 1e6), arguments.shape)
             runs = [_run(path) for _ in range(arguments.runs)]
             rows.append(_row(events, path.stat().st_size, runs))
             if not arguments.json:
@@ -76,7 +85,7 @@ def main() -> int:
     return 0 if all(row["same"] for row in rows) else 1
 
 
-def write_trace(path: Path, events: int) -> int:
+def write_trace(path: Path, events: int, shape: str = "locks") -> int:
     """Write a trace of about so many waits and holds; return how many they are."""
     builder = TraceBuilder(
         meta={"machine": {"cores": 2}, "python": {"version": "3.11", "gil": True}}
@@ -88,17 +97,19 @@ def write_trace(path: Path, events: int) -> int:
         builder.add_stack(*random.choice(frames, size=6, replace=False).tolist())
         for _ in range(400)
     ]
-    turns = events // (2 * LOCKS)
+    kind, permits = SHAPES[shape]
+    turns = events // (2 * LOCKS * permits)
     waits, holds = [], []
-    for number in range(LOCKS):
-        lock = builder.add_lock("threading.Lock", site=frames[number])
+    locks = [builder.add_lock(kind, site=frames[number]) for number in range(LOCKS)]
+    for number, permit in itertools.product(range(LOCKS), range(permits)):
+        lock = locks[number]
         length = random.integers(1_000, 20_000, turns)
         length[::1000] = 1_000_000
         end = np.cumsum(length)
         begin = end - length
         held = np.zeros(turns, dtype=HOLD)
         held["start_ns"], held["end_ns"], held["lock"] = begin + 100, end, lock
-        thread = (np.arange(turns) + number) % THREADS
+        thread = (np.arange(turns) + number + 5 * permit) % THREADS
         held["thread"] = held["release_thread"] = np.array(threads)[thread]
         held["site"] = random.choice(frames[30:40], turns)
         held["stack"] = random.choice(stacks, turns)
@@ -131,10 +142,18 @@ def write_trace(path: Path, events: int) -> int:
     for part, add in ((waits, builder.add_waits), (holds, builder.add_holds)):
         joined = np.concatenate(part)
         add(joined[np.argsort(joined["end_ns"], kind="stable")])
-    for time_ns in range(0, int(max(part["end_ns"].max() for part in holds)), 1_000_000):
+    last_ns = int(max(part["end_ns"].max() for part in holds))
+    for time_ns in range(0, last_ns, 1_000_000):
         builder.add_gil_sample(time_ns, holder=threads[time_ns // 1_000_000 % THREADS])
+    for time_ns, one in itertools.product(range(0, last_ns, SAMPLED_NS), threads):
+        state = State.RUNNABLE if (time_ns // SAMPLED_NS + one) % 3 else State.AWAITS_GIL
+        builder.add_state(time_ns, one, state, stack=int(random.choice(stacks)))
+    for at in range(ORDERS):
+        one, (held, lock) = threads[at % THREADS], random.choice(locks, 2, replace=False).tolist()
+        held, lock = min(held, lock), max(held, lock)  # one order: no risk
+        builder.add_order(one, lock, {held: frames[30]}, stack=stacks[at % 400])
     builder.write(path)
-    return 2 * turns * LOCKS
+    return 2 * turns * LOCKS * permits
 
 
 def _run(path: Path) -> dict[str, Any]:

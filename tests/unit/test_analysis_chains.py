@@ -86,3 +86,17 @@ def test_lock_orders_tell_where_to_look() -> None:
     trace = parse(builder.bytes())
     assert [step.lock for step in chain(trace, [1])] == [2]
     assert chain(trace, [2]) == ()
+
+
+def test_a_semaphore_has_no_single_holder_to_follow() -> None:
+    builder = TraceBuilder()
+    lock = builder.add_lock("threading.Lock")
+    permits = builder.add_lock("threading.Semaphore")
+    one, two, three = (builder.add_thread() for _ in range(3))
+    builder.add_hold(lock, one, 0, 100, waiters=1)
+    builder.add_wait(permits, one, 5, 95, holder=two)
+    builder.add_hold(permits, two, 0, 95, waiters=1)
+    builder.add_wait(lock, three, 0, 100, holder=one)
+    trace = parse(builder.bytes())
+    assert chain(trace, [lock]) == ()
+    assert chain(trace, [permits]) == ()

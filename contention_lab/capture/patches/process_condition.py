@@ -4,13 +4,12 @@ Waiting for the notify is coordination; taking the lock again afterwards is cont
 semaphores inside are not recorded. Who notifies is in another process, as a rule, and not known.
 """
 
+from contention_lab.capture.patches.around import put_around
 from contention_lab.capture.patches.process_lock import meter_of
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def install(undo: "Undo", module: "ModuleType") -> None:
-    """Wrap what binds the methods, and waiting."""
-    wrap(undo, module.Condition, "_make_methods", _quiet)
-    wrap(undo, module.Condition, "wait", _timed_wait)
-    wrap(undo, module.Event, "__init__", _quiet_flag)
+    """Follow what binds the methods, and waiting."""
+    put_around(undo, module.Condition, "_make_methods", (None, _made))
+    put_around(undo, module.Condition, "wait", (_before_wait, _after_wait))
+    put_around(undo, module.Event, "__init__", (None, _made_flag))
 
 
 def _silence(*semaphores: "Any") -> None:
@@ -31,35 +30,26 @@ def _silence(*semaphores: "Any") -> None:
             meter.permits = None
 
 
-def _quiet(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
-    def _make_methods(self: "Any") -> None:
-        original(self)
-        _silence(self._sleeping_count, self._woken_count, self._wait_semaphore)
-
-    return _make_methods
+def _made(condition: "Any", _result: None, failed: bool) -> None:
+    if not failed:
+        _silence(condition._sleeping_count, condition._woken_count, condition._wait_semaphore)
 
 
-def _quiet_flag(original: "Callable[..., None]") -> "Callable[..., None]":
-    def __init__(self: "Any", *, ctx: "Any") -> None:  # noqa: N807
-        original(self, ctx=ctx)
-        _silence(self._flag)
-
-    return __init__
+def _made_flag(event: "Any", _result: None, failed: bool) -> None:
+    if not failed:
+        _silence(event._flag)
 
 
-def _timed_wait(original: "Callable[..., bool]") -> "Callable[..., bool]":
-    def wait(self: "Any", timeout: float | None = None) -> bool:
-        meter = meter_of(self._lock)
-        if meter is None or meter.permits is None or not self._lock._semlock._is_mine():
-            return original(self, timeout)
-        source = meter.permits.source
-        token = _core.wait_begin(source)
-        outcome = _core.INTERRUPTED
-        try:
-            notified = original(self, timeout)
-            outcome = _core.ACQUIRED if notified else _core.TIMED_OUT
-        finally:
-            _core.wait_end(source, token, outcome)
-        return notified
+def _before_wait(condition: "Any") -> "tuple[_core.Source, int] | None":
+    lock = condition._lock
+    meter = meter_of(lock)
+    if meter is None or meter.permits is None or not lock._semlock._is_mine():
+        return None
+    source = meter.permits.source
+    return source, _core.wait_begin(source)
 
-    return wait
+
+def _after_wait(kept: "tuple[_core.Source, int]", notified: bool, failed: bool) -> None:
+    source, token = kept
+    ended = _core.ACQUIRED if notified else _core.TIMED_OUT
+    _core.wait_end(source, token, _core.INTERRUPTED if failed else ended)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.crews import crews
 from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places
@@ -14,19 +15,22 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_STARVED_WORKERS,
+    LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
 )
 from contention_lab.diagnosis.wording import names, percent
 from contention_lab.trace import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from contention_lab.analysis.coordination import CoordinationCase
+    from contention_lab.analysis.crews import Crew
     from contention_lab.analysis.pools import Pool
     from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import Party
 
 KIND: Final = "pool-self-starvation"
 
@@ -41,9 +45,35 @@ def find(file: CaseFile) -> Iterator[Finding]:
     count. If all workers wait for futures of the pool until the end, nothing needs to be seen of
     the tasks: they have not begun.
 
+    A pool that the program has made itself has no entry. Of its threads it is true if all that ever
+    fulfil a result (an event or a condition each) wait for one themselves as long (see
+    `analysis.crews`).
+
     Severity is the share of the run for which that was so. No lock is at fault.
     """
-    return (found for pool in file.pools if (found := _of(file, pool)) is not None)
+    for pool in file.pools:
+        if (found := _of(file, pool)) is not None:
+            yield found
+    for crew in crews([one.case for one in file.awaited]):
+        if (found := _of_crew(file, crew)) is not None:
+            yield found
+
+
+def _of_crew(file: CaseFile, crew: Crew) -> Finding | None:
+    wall_s, case = file.program.wall_s, crew.case
+    share = crew.starved.total_ns / 1e9 / wall_s if wall_s else 0.0
+    if share < LEAST_WAIT_SHARE or crew.starved.total_ns < LEAST_WAIT_S * 1e9:
+        return None
+    mine = np.isin(case.thread, crew.workers)
+    covered = crew.starved.covered_ns(case.start_ns[mine], case.end_ns[mine])
+    waited_s = float(covered.sum()) / 1e9
+    victims = places(file.trace, summed(case.stack[mine], covered), waited_s)
+    evidence = {
+        "workers": len(crew.workers),
+        "starved_s": crew.starved.total_ns / 1e9,
+        "wait_s": float((case.end_ns - case.start_ns)[mine].sum()) / 1e9,
+    }
+    return _finding(len(crew.workers), victims, share, "all of them at once", evidence)
 
 
 def _of(file: CaseFile, pool: Pool) -> Finding | None:
@@ -66,27 +96,39 @@ def _of(file: CaseFile, pool: Pool) -> Finding | None:
     share = starved.total_ns / 1e9 / wall_s
     if share < LEAST_WAIT_SHARE:
         return None
-    severity = min(share, LARGEST_SEVERITY)
     covered = starved.covered_ns(start, end)
     waited_s = float(covered.sum()) / 1e9
     victims = places(file.trace, summed(stack, covered), waited_s)
+    evidence = {
+        "workers": len(pool.workers),
+        "starved_s": starved.total_ns / 1e9,
+        "wait_s": float((end - start).sum()) / 1e9,
+        "queued_tasks": len(pool.queued_start_ns),
+    }
+    return _finding(len(pool.workers), victims, share, "nearly all of them at once", evidence)
+
+
+def _finding(
+    workers: int,
+    victims: tuple[Party, ...],
+    share: float,
+    how: str,
+    evidence: Mapping[str, float | int | None],
+) -> Finding:
+    severity = min(share, LARGEST_SEVERITY)
+    at_once = f", {how}" if workers > 1 else ""
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
-            f"{_workers(len(pool.workers))} in {names(victims, most=2)} for "
-            f"results of the same pool, and the tasks they wait for wait for a worker: for "
-            f"{percent(share)} of the run hardly any worker is left to run them."
+            f"{_workers(workers)} in {names(victims, most=2)} for results of the same "
+            f"pool{at_once}, for {percent(share)} of the run: hardly any worker is left for the "
+            "tasks they wait for."
         ),
         lock=None,
         victims=victims,
         culprits=victims,
-        evidence={
-            "workers": len(pool.workers),
-            "starved_s": starved.total_ns / 1e9,
-            "wait_s": float((end - start).sum()) / 1e9,
-            "queued_tasks": len(pool.queued_start_ns),
-        },
+        evidence=evidence,
         remedies=(
             Remedy(
                 "second-pool",

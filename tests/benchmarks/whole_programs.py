@@ -56,15 +56,19 @@ def run(program: str, options: list[str]) -> Times:
     return wall, cpu, whole
 
 
-def pair(program: str, number: int, level: str) -> tuple[Times, Times]:
-    """Run one program without and with a recording; odd pairs the other way round."""
+def pair(program: str, number: int, level: str, against: str) -> tuple[Times, Times]:
+    """Run one program without and with a recording; odd pairs the other way round.
+
+    Against `no-layer`, it is recorded both times: without and with the layer below Python.
+    """
     with tempfile.TemporaryDirectory() as folder:
         trace = str(Path(folder) / "run.clt")
         recorded = ["-m", "contention_lab", "record", "-q", "--level", level, "-o", trace]
+        plain = [*recorded, "--no-native-layer"] if against == "no-layer" else []
         if number % 2:
             with_it = run(program, recorded)
-            return run(program, []), with_it
-        return run(program, []), run(program, recorded)
+            return run(program, plain), with_it
+        return run(program, plain), run(program, recorded)
 
 
 def describe(ratios: list[float]) -> str:
@@ -99,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--level", default="profile", choices=("counters", "profile", "trace"))
+    parser.add_argument("--against", default="plain", choices=("plain", "no-layer"))
     parser.add_argument("--only", default="", help="programs whose file name contains this")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no pair after that long")
     parser.add_argument("--save", type=Path, help="add the pairs to those in this JSON file")
@@ -116,7 +121,9 @@ def main() -> None:
     for number in range(arguments.pairs):
         for program in chosen:
             if time.perf_counter() - began < arguments.seconds:
-                pairs.setdefault(program, []).append(pair(program, number, arguments.level))
+                pairs.setdefault(program, []).append(
+                    pair(program, number, arguments.level, arguments.against)
+                )
     if arguments.save is not None:
         arguments.save.write_text(json.dumps(pairs))
     print(

@@ -1,7 +1,7 @@
-/* A method that is timed: an event loop's way to run one callback. Where that took long, a function is told.
+/* One callback of an event loop, timed by probes at the start and the end of Handle._run. Where it took long, a
+ * function is told.
  *
- * Put in the place of Handle._run, it behaves like the method: it binds, and has its attributes. Costs two
- * looks at the clock and one at the loop's queue a call.
+ * Costs two looks at the clock and one at the loop's queue.
  */
 #ifndef CL_LOOP_STEP_H
 #define CL_LOOP_STEP_H
@@ -10,25 +10,28 @@
 
 #define CL_SLOW_STEP_NS 2000000u /* from here on, the time to describe a step does not matter to it */
 
+/* The step that this thread's event loop is in. One loop within another's callback: the outer step is lost. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *method, *slow;
-    vectorcallfunc vectorcall;
-} cl_timed_method;
+    const PyObject *handle; /* compared, never followed; NULL: none */
+    uint32_t epoch;
+    uint64_t start_ns;
+    Py_ssize_t others; /* callbacks of the same loop that wait for this one to end */
+} cl_step;
 
-static PyObject *cl_timed_loop, *cl_timed_ready; /* "_loop" and "_ready", interned and kept */
+static CL_TLS cl_step cl_step_here;
+static PyObject *cl_step_loop, *cl_step_ready; /* "_loop" and "_ready", interned and kept */
 
 /* The handle's loop, a new reference, or NULL with or without an exception. */
 static PyObject *
-cl_timed_loop_of(PyObject *owner)
+cl_step_loop_of(PyObject *handle)
 {
 #if !CL_FREE_THREADED
     /* Where the last handle's type keeps it: nearly always this one's, too. Guarded by the GIL. */
     static PyTypeObject *last_type; /* owned */
     static Py_ssize_t offset;
-    PyTypeObject *type = Py_TYPE(owner);
+    PyTypeObject *type = Py_TYPE(handle);
     if (type != last_type) {
-        PyObject *slot = PyObject_GetAttr((PyObject *)type, cl_timed_loop);
+        PyObject *slot = PyObject_GetAttr((PyObject *)type, cl_step_loop);
         int known = slot != NULL && Py_IS_TYPE(slot, &PyMemberDescr_Type)
                     && ((PyMemberDescrObject *)slot)->d_member->type == T_OBJECT_EX;
         Py_XSETREF(last_type, (PyTypeObject *)Py_NewRef((PyObject *)type));
@@ -37,151 +40,92 @@ cl_timed_loop_of(PyObject *owner)
         Py_XDECREF(slot);
     }
     if (offset != 0) {
-        return Py_XNewRef(*(PyObject **)(void *)((char *)owner + offset));
+        return Py_XNewRef(*(PyObject **)(void *)((char *)handle + offset));
     }
 #endif
-    return PyObject_GetAttr(owner, cl_timed_loop);
+    return PyObject_GetAttr(handle, cl_step_loop);
+}
+
+/* The length of a queue; 0 if it is none. */
+static Py_ssize_t
+cl_step_length(PyObject *ready)
+{
+    Py_ssize_t length = PyObject_Size(ready);
+    if (length < 0) {
+        PyErr_Clear();
+        length = 0;
+    }
+    return length;
 }
 
 /* How many callbacks of the same loop wait for this one to end; those it makes ready itself do not. */
 static Py_ssize_t
-cl_timed_others(PyObject *owner)
+cl_step_others(PyObject *handle)
 {
-    PyObject *loop = cl_timed_loop_of(owner);
-    PyObject *ready = loop == NULL ? NULL : PyObject_GetAttr(loop, cl_timed_ready);
-    Py_ssize_t others = ready == NULL ? -1 : PyObject_Size(ready);
-    if (others < 0) { /* somebody's own kind of loop */
-        PyErr_Clear();
-        others = 0;
+    PyObject *loop = cl_step_loop_of(handle);
+#if !CL_FREE_THREADED
+    /* The queue of the loop that was asked last, as long as that lives. Guarded by the GIL. */
+    static PyObject *last_loop; /* owned: a weak reference */
+    static PyObject *last_ready; /* owned */
+    if (loop != NULL && last_loop != NULL && ((PyWeakReference *)last_loop)->wr_object == loop) {
+        Py_DECREF(loop);
+        return cl_step_length(last_ready);
     }
+#endif
+    PyObject *ready = loop == NULL ? NULL : PyObject_GetAttr(loop, cl_step_ready);
+    Py_ssize_t others = ready == NULL ? 0 : cl_step_length(ready);
+#if !CL_FREE_THREADED
+    PyObject *weak = ready == NULL ? NULL : PyWeakref_NewRef(loop, NULL);
+    if (weak != NULL) {
+        Py_XSETREF(last_ready, Py_NewRef(ready));
+        Py_XSETREF(last_loop, weak);
+    }
+#endif
+    PyErr_Clear(); /* somebody's own kind of loop */
     Py_XDECREF(ready);
     Py_XDECREF(loop);
     return others;
 }
 
-/* Calls slow(self, start_ns, end_ns, others); what goes wrong in it is no business of the loop's. */
-static void
-cl_timed_tell(cl_timed_method *self, PyObject *owner, uint64_t start, uint64_t end, Py_ssize_t others)
-{
-    PyObject *done = PyObject_CallFunction(self->slow, "OKKn", owner, (unsigned long long)start,
-                                           (unsigned long long)end, others);
-    if (done == NULL) {
-        PyErr_WriteUnraisable(self->slow);
-    }
-    Py_XDECREF(done);
-}
-
+/* step_begins(handle): its callback is about to be called. */
 static PyObject *
-cl_timed_call(PyObject *object, PyObject *const *args, size_t nargs, PyObject *names)
+cl_step_begins(PyObject *module, PyObject *handle)
 {
-    cl_timed_method *self = (cl_timed_method *)object;
-    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
-    if (epoch == 0 || PyVectorcall_NARGS(nargs) == 0) {
-        return PyObject_Vectorcall(self->method, args, nargs, names);
-    }
-    Py_ssize_t others = cl_timed_others(args[0]);
-    uint64_t start = cl_now();
+    (void)module;
+    cl_step *step = &cl_step_here;
+    step->epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    step->handle = handle;
+    step->others = cl_step_others(handle);
+    step->start_ns = cl_now();
     /* Of loops in several threads the last one counts: it is a hint for the sampler, no more. */
-    atomic_store_explicit(&cl_step_since, start | 1u, memory_order_relaxed);
-    PyObject *result = PyObject_Vectorcall(self->method, args, nargs, names);
-    uint64_t end = cl_now();
+    atomic_store_explicit(&cl_step_since, step->start_ns | 1u, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+/* step_ended(slow, handle): its callback has been called. Calls slow(handle, start_ns, end_ns, others) if that
+ * took long; what goes wrong in it is no business of the loop's. */
+static PyObject *
+cl_step_ended(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    cl_step step = cl_step_here;
+    if (nargs != 2 || step.handle != args[1]) {
+        Py_RETURN_NONE;
+    }
+    uint64_t end_ns = cl_now();
+    cl_step_here.handle = NULL;
     atomic_store_explicit(&cl_step_since, 0, memory_order_relaxed);
-    if (__builtin_expect(end - start >= CL_SLOW_STEP_NS, 0) && result != NULL && end > start
-        && atomic_load_explicit(&cl_epoch, memory_order_relaxed) == epoch) {
-        cl_timed_tell(self, args[0], start, end, others);
+    if (__builtin_expect(end_ns > step.start_ns && end_ns - step.start_ns >= CL_SLOW_STEP_NS, 0)
+        && atomic_load_explicit(&cl_epoch, memory_order_relaxed) == step.epoch) {
+        PyObject *done = PyObject_CallFunction(args[0], "OKKn", args[1], (unsigned long long)step.start_ns,
+                                               (unsigned long long)end_ns, step.others);
+        if (done == NULL) {
+            PyErr_WriteUnraisable(args[0]);
+        }
+        Py_XDECREF(done);
     }
-    return result;
+    Py_RETURN_NONE;
 }
-
-static PyObject *
-cl_timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    static char *keywords[] = {"method", "slow", NULL};
-    PyObject *method, *slow;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:TimedMethod", keywords, &method, &slow)) {
-        return NULL;
-    }
-    cl_timed_method *self = (cl_timed_method *)type->tp_alloc(type, 0);
-    if (self != NULL) {
-        self->method = Py_NewRef(method);
-        self->slow = Py_NewRef(slow);
-        self->vectorcall = cl_timed_call;
-    }
-    return (PyObject *)self;
-}
-
-static int
-cl_timed_traverse(PyObject *object, visitproc visit, void *arg)
-{
-    cl_timed_method *self = (cl_timed_method *)object;
-    Py_VISIT(self->method);
-    Py_VISIT(self->slow);
-    Py_VISIT(Py_TYPE(object));
-    return 0;
-}
-
-static int
-cl_timed_clear(PyObject *object)
-{
-    cl_timed_method *self = (cl_timed_method *)object;
-    Py_CLEAR(self->method);
-    Py_CLEAR(self->slow);
-    return 0;
-}
-
-static void
-cl_timed_dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    cl_timed_clear(object);
-    type->tp_free(object);
-    Py_DECREF((PyObject *)type);
-}
-
-static PyObject *
-cl_timed_bind(PyObject *object, PyObject *owner, PyObject *type)
-{
-    (void)type;
-    return owner == NULL || owner == Py_None ? Py_NewRef(object) : PyMethod_New(object, owner);
-}
-
-/* Whatever we do not have ourselves, __name__ and __code__ among it, is the method's. */
-static PyObject *
-cl_timed_getattro(PyObject *object, PyObject *name)
-{
-    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0) {
-        return PyObject_GenericGetAttr(object, name);
-    }
-    return PyObject_GetAttr(((cl_timed_method *)object)->method, name);
-}
-
-static PyMemberDef cl_timed_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(cl_timed_method, vectorcall), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot cl_timed_slots[] = {
-    {Py_tp_doc, "TimedMethod(method, slow)\n--\n\n"
-                "Calls the method; after a slow call, slow(self, start_ns, end_ns, others)."},
-    {Py_tp_new, cl_timed_new},
-    {Py_tp_dealloc, cl_timed_dealloc},
-    {Py_tp_traverse, cl_timed_traverse},
-    {Py_tp_clear, cl_timed_clear},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, cl_timed_bind},
-    {Py_tp_getattro, cl_timed_getattro},
-    {Py_tp_members, cl_timed_members},
-    {0, NULL},
-};
-
-static PyType_Spec cl_timed_spec = {
-    .name = "contention_lab.native._core.TimedMethod",
-    .basicsize = sizeof(cl_timed_method),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL
-             | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .slots = cl_timed_slots,
-};
 
 /* emit_step(start_ns, end_ns, task, stack, ready, victim, victim_stack): a callback that took long. */
 static PyObject *
@@ -207,12 +151,17 @@ cl_emit_step(PyObject *module, PyObject *args)
 static int
 cl_loop_step_ready(void)
 {
-    cl_timed_loop = PyUnicode_InternFromString("_loop");
-    cl_timed_ready = PyUnicode_InternFromString("_ready");
-    return cl_timed_loop == NULL || cl_timed_ready == NULL ? -1 : 0;
+    cl_step_loop = PyUnicode_InternFromString("_loop");
+    cl_step_ready = PyUnicode_InternFromString("_ready");
+    return cl_step_loop == NULL || cl_step_ready == NULL ? -1 : 0;
 }
 
 #define CL_LOOP_STEP_METHODS \
+    {"step_begins", cl_step_begins, METH_O, \
+     "step_begins(handle)\n--\n\nA callback of an event loop is about to be called."}, \
+    {"step_ended", (PyCFunction)(void (*)(void))cl_step_ended, METH_FASTCALL, \
+     "step_ended(slow, handle)\n--\n\n" \
+     "It has been; after a slow call, slow(handle, start_ns, end_ns, others)."}, \
     {"emit_step", cl_emit_step, METH_VARARGS, \
      "emit_step(start_ns, end_ns, task, stack, ready, victim, victim_stack)\n--\n\n" \
      "Record a callback of an event loop that took long."}

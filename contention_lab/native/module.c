@@ -307,8 +307,7 @@ core_exec(PyObject *module)
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0
-        || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0
-        || cl_lock_type_add(module, "TimedMethod", &cl_timed_spec, NULL) < 0) {
+        || cl_lock_type_add(module, "Front", &cl_front_spec, NULL) < 0) {
         return -1;
     }
     if (cl_drop_in_ready(module) < 0 || cl_beside_ready(module) < 0

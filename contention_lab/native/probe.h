@@ -21,6 +21,8 @@ typedef struct {
     PyObject *bound; /* its first argument; or NULL */
     PyObject *begin; /* the probe whose kept result this one takes out; or NULL */
     int keeps;
+    PyCFunction plain;         /* of a function of one argument: itself; or NULL */
+    _PyCFunctionFast with_all; /* of a function of several ones; or NULL */
 } cl_probe;
 
 static PyTypeObject *cl_probe_type; /* kept */
@@ -67,6 +69,22 @@ cl_probe_arguments(PyObject *right, PyObject **args)
     return count;
 }
 
+/* A function of this module is called as it is, without what Python puts around that. */
+static void
+cl_probe_know(cl_probe *self)
+{
+    if (!PyCFunction_CheckExact(self->function)) {
+        return;
+    }
+    PyMethodDef *method = ((PyCFunctionObject *)self->function)->m_ml;
+    if (method->ml_flags == METH_O) {
+        self->plain = method->ml_meth;
+    }
+    else if (method->ml_flags == METH_FASTCALL) {
+        self->with_all = (_PyCFunctionFast)(void (*)(void))method->ml_meth;
+    }
+}
+
 static PyObject *
 cl_probe_call(cl_probe *self, PyObject *kept, PyObject *right)
 {
@@ -81,7 +99,11 @@ cl_probe_call(cl_probe *self, PyObject *kept, PyObject *right)
     if (count < 0) {
         return NULL;
     }
-    size_t nargs = (size_t)(at - (args + 1) + count) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    count += at - (args + 1);
+    if (self->with_all != NULL) {
+        return self->with_all(PyCFunction_GET_SELF(self->function), args + 1, count);
+    }
+    size_t nargs = (size_t)count | PY_VECTORCALL_ARGUMENTS_OFFSET;
     return PyObject_Vectorcall(self->function, args + 1, nargs, NULL);
 }
 
@@ -134,6 +156,10 @@ cl_probe_operate(PyObject *left, PyObject *right)
     if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) == 0) {
         Py_RETURN_NONE; /* a frame that outlives the recording */
     }
+    if (self->plain != NULL && self->bound == NULL && self->keeps == CL_KEEPS_NOTHING
+        && !PyTuple_CheckExact(right)) {
+        return self->plain(PyCFunction_GET_SELF(self->function), right);
+    }
     return self->keeps == CL_KEEPS_NOTHING ? cl_probe_call(self, NULL, right)
                                            : cl_probe_begin(self, right);
 }
@@ -154,6 +180,7 @@ cl_probe_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         self->bound = bound == Py_None ? NULL : Py_XNewRef(bound);
         self->begin = Py_XNewRef(begin);
         self->keeps = keeps;
+        cl_probe_know(self);
     }
     return (PyObject *)self;
 }

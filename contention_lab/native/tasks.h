@@ -17,7 +17,8 @@ typedef struct {
 } cl_task;
 
 static PyTypeObject *cl_task_type; /* kept */
-static PyObject *cl_name_get_coro, *cl_name_cr_await; /* kept */
+static PyObject *cl_name_get_coro; /* kept */
+static PyObject *cl_cr_await;      /* kept: what reads it of a coroutine */
 
 /* What tasks.py has found in asyncio; all kept. NULL: asyncio has not been used yet. */
 static struct {
@@ -122,13 +123,22 @@ cl_task_current(cl_task **record)
     }
     if (task != NULL && task != Py_None) {
         *record = (cl_task *)cl_beside_find(cl_asyncio.cls, task);
-        if (*record != NULL && !PyObject_TypeCheck((PyObject *)*record, cl_task_type)) {
+        if (*record != NULL && !Py_IS_TYPE((PyObject *)*record, (PyTypeObject *)cl_asyncio.cls)
+            && !PyObject_TypeCheck((PyObject *)*record, cl_task_type)) {
             PyErr_SetString(PyExc_TypeError, "not a record of a task");
             Py_CLEAR(*record);
         }
     }
     Py_XDECREF(task);
     return PyErr_Occurred() ? -1 : 0;
+}
+
+/* What a coroutine of the exact type awaits: a new reference, None if nothing. */
+static inline PyObject *
+cl_coroutine_awaits(PyObject *coroutine)
+{
+    const PyGetSetDef *attribute = ((PyGetSetDescrObject *)cl_cr_await)->d_getset;
+    return attribute->get(coroutine, attribute->closure);
 }
 
 /* The id of the stack of what a task awaits; 0 if that cannot be told (somebody's own kind of task). */
@@ -146,7 +156,7 @@ cl_task_stack(cl_thread *thread, cl_task *self)
     PyObject *coroutine = Py_XNewRef(first);
     while (coroutine != NULL && depth < CL_MAX_DEPTH && cl_coroutine_position(coroutine, &places[depth])) {
         depth++;
-        Py_SETREF(coroutine, PyObject_GetAttr(coroutine, cl_name_cr_await));
+        Py_SETREF(coroutine, cl_coroutine_awaits(coroutine));
     }
     PyErr_Clear();
     cl_stack_builder builder;
@@ -223,8 +233,12 @@ static int
 cl_tasks_ready(void)
 {
     cl_name_get_coro = PyUnicode_InternFromString("get_coro");
-    cl_name_cr_await = PyUnicode_InternFromString("cr_await");
-    return cl_name_get_coro == NULL || cl_name_cr_await == NULL ? -1 : 0;
+    cl_cr_await = PyObject_GetAttrString((PyObject *)&PyCoro_Type, "cr_await");
+    if (cl_cr_await != NULL && !Py_IS_TYPE(cl_cr_await, &PyGetSetDescr_Type)) {
+        PyErr_SetString(PyExc_TypeError, "coroutines of an unknown kind");
+        return -1;
+    }
+    return cl_name_get_coro == NULL || cl_cr_await == NULL ? -1 : 0;
 }
 
 static PyMemberDef cl_task_members[] = {

@@ -204,6 +204,25 @@ def test_a_lock_of_another_loop_is_refused_with_the_same_traceback(tmp_path: Pat
     both_ways(tmp_path / "run.clt", scene)
 
 
+def test_an_exception_in_a_callback_of_the_loop_is_reported_the_same(tmp_path: Path) -> None:
+    async def main() -> Any:
+        seen: list[Any] = []
+
+        def fail() -> None:
+            raise ValueError("in a callback")
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: seen.append(context))
+        handle = loop.call_soon(fail)
+        told = [without_addresses(repr(handle))]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        (context,) = seen
+        return [*told, frames(context["exception"]), without_addresses(context["message"])]
+
+    both_ways(tmp_path / "run.clt", lambda: asyncio.run(main()))
+
+
 def test_functions_are_the_same_objects_of_the_same_kind(tmp_path: Path) -> None:
     def scene() -> Any:
         seen = []
@@ -214,6 +233,8 @@ def test_functions_are_the_same_objects_of_the_same_kind(tmp_path: Path) -> None
             asyncio.Condition,
             asyncio.Event,
             asyncio.Queue,
+            asyncio.Handle,
+            asyncio.Timeout,
         ):
             for name, function in vars(owner).items():
                 if isinstance(function, types.FunctionType):

@@ -1,10 +1,12 @@
 """asyncio's event loop: callbacks that keep it for long, and who else was ready to run meanwhile.
 
-Every callback and every step of a task runs through `Handle._run`, which is timed in C. Only what
+Every callback and every step of a task runs through `Handle._run`, where probes time it. Only what
 took long is described here, after the fact: whose step it was, and who had to wait for it. Loops
 that do not use asyncio's handles (uvloop) are not seen.
 """
 
+from contention_lab.capture.patches.probe_places import after_try, at_start
+from contention_lab.capture.patches.probes import insert
 from contention_lab.capture.patches.tasks import Task
 from contention_lab.native import _core
 
@@ -12,9 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Final
 
+    from contention_lab.capture.patches.probe_places import Place
     from contention_lab.capture.undo import Undo
+
+_PLACES: "Final[dict[str, tuple[Place, ...]]]" = {
+    "_run": (at_start("{begins} @ self"), after_try("{ended} @ self")),
+}
 
 _MOST_TIMERS = 64
 """Timers looked at: the heap's first ones are due first, more or less."""
@@ -22,9 +29,7 @@ _MOST_TIMERS = 64
 
 def install(undo: "Undo", module: "ModuleType") -> None:
     """Time `Handle._run`."""
-    run = vars(module.Handle).get("_run")
-    if run is not None and type(run) is not _core.TimedMethod:
-        undo.set(module.Handle, "_run", _core.TimedMethod(run, _slow))
+    insert(undo, module.Handle, _PLACES, _PROBES)
 
 
 def _slow(handle: "Any", start_ns: int, end_ns: int, others: int) -> None:
@@ -91,3 +96,9 @@ def _stack(callback: "Any", task: "Any") -> int:
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     return 0 if code is None else _core.intern_stack([(code, 0)])
+
+
+_PROBES: "Final" = {
+    "begins": _core.Probe(_core.step_begins),
+    "ended": _core.Probe(_core.step_ended, _slow),
+}

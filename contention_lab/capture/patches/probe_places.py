@@ -36,6 +36,18 @@ def at_end(text: str) -> "Place":
     return place
 
 
+def after_try(text: str) -> "Place":
+    """After the first statement of the function that is a `try`."""
+
+    def place(function: "Any", parse: "Parse") -> bool:
+        for at, statement in enumerate(function.body):
+            if _is(statement, "Try"):
+                return _insert(function.body, at + 1, parse(text), statement)
+        return False
+
+    return place
+
+
 def before_assignment(text: str) -> "Place":
     """Before the first statement that changes an attribute."""
 

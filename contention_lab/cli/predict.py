@@ -80,6 +80,7 @@ def command(
         no_gil as without_gil,
     )
     from contention_lab.report.visible_text import visible
+    from contention_lab.simulate.batch.run import StuckError
     from contention_lab.simulate.calibration import CalibrationError, calibration_here, load
     from contention_lab.simulate.prediction.as_json import prediction_json
     from contention_lab.simulate.prediction.predict import Asked, PredictionError, predict
@@ -91,7 +92,7 @@ def command(
     counts = _counts(threads) if threads else ()
     if output is not None and output.suffix not in (".svg", ".png"):
         raise click.UsageError(f"-o {output}: give a name that ends in .svg or .png")
-    with reported(TraceError, CalibrationError, PredictionError, RemedyError):
+    with reported(TraceError, CalibrationError, PredictionError, RemedyError, StuckError):
         trace = _recorded_in_full(load_trace(path))
         calibration = calibration_here(usable_cores()) if costs is None else load(costs)
         prediction = predict(

@@ -16,6 +16,8 @@ NOTHING: Final = 1.05
 """A remedy that brings less is said to bring next to nothing."""
 BUSY: Final = 0.5
 """A lock that is owned for less of the time has not taken over."""
+UNEXPLAINED: Final = 0.4
+"""A model that misses the recorded run by more says nothing about others."""
 WIDEST: Final = 30
 _LIMITS: Final = {
     "threads": "its threads",
@@ -79,7 +81,12 @@ def recorded_lines(found: Mapping[str, Any]) -> Iterator[str]:
         f"{seconds(run['predicted_s'])} predicted, {seconds(run['time_s'])} recorded "
         f"({counted(run['threads'], 'thread')}, {counted(run['cores'], 'core')})"
     )
-    if run["missed"]:
+    if abs(run["error"]) > UNEXPLAINED:
+        yield (
+            "so it does not explain this run: semaphores, conditions, spinning in Python and what "
+            "threads hand to each other are not simulated; believe the bounds only"
+        )
+    elif run["missed"]:
         yield "that is more than its interval, so all intervals below are wider by as much"
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis import lock_table
+from contention_lab.simulate.history import is_exclusive
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import AccusedLock, Diagnosis
     from contention_lab.trace import Lock, Trace
+
+WAITED: Final = 0.01
+"""A lock that was waited for less, of all threads together and as a share of the wall time, is not
+worth a remedy."""
 
 
 def worst_lock(trace: Trace, diagnosis: Diagnosis) -> tuple[int, ...]:
@@ -24,16 +29,16 @@ def worst_lock(trace: Trace, diagnosis: Diagnosis) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        Empty if no lock was used.
+        Empty if no lock is accused, and none was waited for.
     """
     accused = [finding.lock for finding in diagnosis.findings if finding.lock is not None]
     accused += [lock for finding in diagnosis.findings for lock in finding.acquits]
     for lock in accused:
         ids = ids_of(trace, lock)
-        if ids:
+        if ids and is_exclusive(lock.type):
             return ids
-    rows = [row for row in lock_table(trace) if not row.lock.type.startswith("threading.Thread")]
-    rows = [row for row in rows if " in " not in row.lock.type] or rows
+    rows = [row for row in lock_table(trace) if is_exclusive(row.lock.type)]
+    rows = [row for row in rows if row.wait_s >= WAITED * trace.duration_ns / 1e9]
     if not rows:
         return ()
     first = max(rows, key=lambda row: (row.wait_s, row.hold_s)).lock

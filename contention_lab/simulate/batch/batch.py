@@ -19,7 +19,7 @@ from contention_lab.simulate.time_use import has_gil
 from contention_lab.simulate.workload import GIL_FIRST, kind_of_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from contention_lab.simulate.batch.crew import Crew
     from contention_lab.simulate.calibration import Calibration
@@ -155,9 +155,10 @@ class Batch:
         """An id above those of all locks."""
         return max(self.kinds, default=0) + 1
 
-    def with_crew(self, crew: tuple[History, ...]) -> Batch:
-        """Return the same batch with other steps of the crew."""
-        return replace(self, crew=crew)
+    def with_all(self, change: Callable[[History], History]) -> Batch:
+        """Return the same batch with the steps of each thread changed."""
+        crew, others = (tuple(map(change, part)) for part in (self.crew, self.others))
+        return replace(self, crew=crew, others=others)
 
     def with_kind(self, ids: range | tuple[int, ...], kind: LockKind, name: str = "") -> Batch:
         """Return the same batch with locks of another kind, or more locks."""

@@ -86,10 +86,12 @@ def crew_of(trace: Trace, locks: Collection[int] = ()) -> Crew | None:
         return len(mine) > 1 and acquired > 0, acquired if locks else worked
 
     name = max(kinds, key=weight)
-    if len(kinds[name]) == 1 and locks:
-        chosen = [time for time in times if used.get(time.thread.id)] or kinds[name]
-    else:
-        chosen = kinds[name]
+    chosen = kinds[name]
+    if len(chosen) == 1:
+        # All are kinds of their own: those that use the lock; without one, all but the main thread.
+        others = [time for time in times if time.thread.id in used or not locks]
+        apart = [time for time in others if not time.thread.is_main]
+        chosen = (apart if len(apart) > 1 else others) or chosen
     return _crew(trace, times, chosen, name)
 
 

@@ -101,7 +101,10 @@ class Runner:
         )
         found = simulate(program.tables(machine, seed=draw.seed, events_limit=EVENTS_LIMIT))
         if found.reason == EndReason.STUCK:
-            raise StuckError("the simulated threads wait for each other for ever")
+            raise StuckError(
+                "the simulated threads wait for each other for ever, as they could in the program: "
+                "locks are taken in different orders (`diagnose` says where)"
+            )
         elapsed = _elapsed(found, batch, crew)
         if found.reason == EndReason.LIMIT:
             done = float(found.threads["run_ns"].sum())

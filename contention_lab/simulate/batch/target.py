@@ -169,7 +169,7 @@ def _function(frame: Frame) -> str:
 def _held(batch: Batch, ids: Sequence[int]) -> Held:
     python = native = asleep = 0.0
     count, is_nested = 0, False
-    for one in batch.crew:
+    for one in (*batch.crew, *batch.others):
         found = sections(one, ids)
         ops = one.ops[found.of_step >= 0]
         compute, gil = ops["code"] == Op.COMPUTE, (ops["flags"] & int(OpFlag.GIL)) != 0

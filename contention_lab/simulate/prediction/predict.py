@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from contention_lab.simulate.batch.batch import batch_of
 from contention_lab.simulate.batch.crew import crew_of
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from contention_lab.simulate.prediction.question import Fix
     from contention_lab.simulate.prediction.recorded_run import RecordedRun
     from contention_lab.trace import Trace
+
+OF_TASKS: Final = "asyncio"
+"""How the types of locks begin that tasks of an event loop share."""
 
 
 class PredictionError(Exception):
@@ -92,7 +95,7 @@ class Prediction:
     options
         Remedies, by what they bring, the most first.
     left_out
-        Remedies that could not be simulated, and why.
+        What could not be simulated, and why.
     """
 
     recorded: RecordedRun
@@ -142,6 +145,10 @@ def predict(
         A remedy is unknown, or makes no sense here.
     """
     asked = asked or Asked()
+    notes = []
+    if locks and trace.lock(locks[0]).type.startswith(OF_TASKS):
+        notes.append(f"`{trace.lock(locks[0]).label}` is a lock of tasks, which are not simulated")
+        locks = ()
     crew = crew_of(trace, locks)
     if crew is None:
         raise PredictionError("no thread of this recording did any work: nothing to predict")
@@ -161,7 +168,7 @@ def predict(
     target = target_of(trace, batch, locks, cores) if locks else None
     at = batch.threads if batch.threads in threads and asked.gil else threads[-1]
     outside = max(0.0, float(trace.duration_ns - crew.wall_ns))
-    options, left_out = [], []
+    options, left_out = [], notes
     if target is not None and target.ids:
         for fix in fixes(target, asked.fixes):
             try:

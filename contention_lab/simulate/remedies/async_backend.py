@@ -42,14 +42,13 @@ def read(text: str, target: Target) -> Change:
         def step(number: int) -> Step:
             return post(first + number % streams, 0.0)
 
-        crew = tuple(
-            requested(one, target.ids, step, moved=_is_native, keep_lock=True) for one in batch.crew
+        queueing = batch.with_all(
+            lambda one: requested(one, target.ids, step, moved=_is_native, keep_lock=True)
         )
         ids = range(first, first + streams)
-        changed = batch.with_kind(ids, LockKind("channel"), "a stream of the backend")
+        changed = queueing.with_kind(ids, LockKind("channel"), "a stream of the backend")
         return replace(
             changed,
-            crew=crew,
             servers=tuple((id_, False) for id_ in ids),
             # The batch is done once the streams are.
             closing=tuple(call(id_, 0.0) for id_ in ids),

@@ -31,12 +31,13 @@ def read(text: str, target: Target) -> Change:
         server = batch.next_id
         needs_gil = target.held.python > target.held.native
         step = call(server, 0.0)
-        crew = tuple(
-            requested(one, target.ids, lambda _: step, moved=lambda ops: ops["ns"] > 0.0)
-            for one in batch.crew
+        requesting = batch.with_all(
+            lambda one: requested(
+                one, target.ids, lambda _: step, moved=lambda ops: ops["ns"] > 0.0
+            )
         )
-        changed = batch.with_kind((server,), LockKind("channel"), f"server of {target.label}")
-        return replace(changed, crew=crew, servers=((server, needs_gil),))
+        changed = requesting.with_kind((server,), LockKind("channel"), f"server of {target.label}")
+        return replace(changed, servers=((server, needs_gil),))
 
     return change
 

@@ -30,7 +30,7 @@ def read(text: str, target: Target) -> Change:
     site, share = site_and_share(text, target, FORM, default=None)
 
     def change(batch: Batch) -> Batch:
-        return batch.with_crew(tuple(_faster(one, target, site, share) for one in batch.crew))
+        return batch.with_all(lambda one: _faster(one, target, site, share))
 
     return change
 

@@ -37,7 +37,7 @@ def read(text: str, target: Target) -> Change:
     calls = whole_number(text, FORM)
 
     def change(batch: Batch) -> Batch:
-        return batch.with_crew(tuple(_merged(one, target, calls) for one in batch.crew))
+        return batch.with_all(lambda one: _merged(one, target, calls))
 
     return change
 

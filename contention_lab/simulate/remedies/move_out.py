@@ -29,7 +29,7 @@ def read(text: str, target: Target) -> Change:
         raise RemedyError(f"{FORM}: no input, output or sleep was seen under `{target.label}`")
 
     def change(batch: Batch) -> Batch:
-        return batch.with_crew(tuple(_moved(one, target, site) for one in batch.crew))
+        return batch.with_all(lambda one: _moved(one, target, site))
 
     return change
 

@@ -33,7 +33,7 @@ def read(text: str, target: Target) -> Change:
     site, share = site_and_share(text, target, FORM, default=1.0)
 
     def change(batch: Batch) -> Batch:
-        return batch.with_crew(tuple(_narrowed(one, target, site, share) for one in batch.crew))
+        return batch.with_all(lambda one: _narrowed(one, target, site, share))
 
     return change
 

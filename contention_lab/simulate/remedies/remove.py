@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,10 +23,7 @@ def read(text: str, target: Target) -> Change:
     nothing_more(text, FORM)
 
     def change(batch: Batch) -> Batch:
-        crew, others = (
-            tuple(unlocked(one, target) for one in part) for part in (batch.crew, batch.others)
-        )
-        return replace(batch, crew=crew, others=others)
+        return batch.with_all(lambda one: unlocked(one, target))
 
     return change
 

@@ -6,7 +6,6 @@ work on different objects, so that none waits: the best there can be.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,20 +32,12 @@ PARTS: Final = 8
 def read(text: str, target: Target) -> Change:
     """Return the change."""
     if text == PER_OBJECT:
-        return lambda batch: replace(
-            batch,
-            crew=tuple(unlocked(one, target) for one in batch.crew),
-            others=tuple(unlocked(one, target) for one in batch.others),
-        )
+        return lambda batch: batch.with_all(lambda one: unlocked(one, target))
     parts = whole_number(text, FORM)
 
     def change(batch: Batch) -> Batch:
         firsts = {id_: batch.next_id + place * parts for place, id_ in enumerate(target.ids)}
-        crew, others = (
-            tuple(_sharded(one, target, firsts, parts) for one in part)
-            for part in (batch.crew, batch.others)
-        )
-        changed = replace(batch, crew=crew, others=others)
+        changed = batch.with_all(lambda one: _sharded(one, target, firsts, parts))
         for id_, first in firsts.items():
             kind = LockKind(batch.kinds[id_].kind, batch.kinds[id_].gil_first)
             name = f"a part of {batch.names[id_]}"

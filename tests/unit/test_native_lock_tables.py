@@ -185,7 +185,7 @@ def test_short_waits_belong_to_the_threads_next_one_with_a_stack() -> None:
         (4, ["PyThread_acquire_lock", "_PyImport_AcquireLock"], "the import lock", True),
         (4, ["_PyMutex_LockTimed", "_PyXIData_Lookup"], "the registry of what", True),
         (4, ["_PyMutex_LockTimed", "_PyOnceFlag_CallOnceSlow"], "something that the first", True),
-        (9, ["_PyMutex_LockTimed", "_PyCriticalSection_BeginSlow", "list_append"], "the list", True),
+        (9, ["_PyMutex_LockTimed", "_PyCriticalSection_Begin", "list_append"], "the list", True),
         (8, ["PyThread_join_thread"], "a thread that is joined", False),
         (4, ["_PySemaphore_Wait", "PyEvent_WaitTimed"], "an event inside", False),
         (4, ["PyThread_acquire_lock_timed"], "a lock or event that the recording did not", False),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 EIGHTY_PERCENT: Final = 1.2816
 """Standard deviations to either side that hold 80 % of a normal distribution."""
-LEAST_DEVIATION: Final = 0.03
-"""Nothing is predicted more exactly than to this share, with 80 % confidence: machines differ from
+LEAST_DEVIATION: Final = 0.08
+"""Nothing is predicted more exactly than to this share, with 80 % confidence: programs differ from
 themselves by as much from run to run."""
 
 

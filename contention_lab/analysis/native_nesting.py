@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from contention_lab.analysis.critical_path import union_ns
+from contention_lab.analysis.gil_blame import caused_ns
 from contention_lab.analysis.intervals import LAST_TIME_NS
 from contention_lab.analysis.overlap import on_one_line
+from contention_lab.trace.layer_schema import NativeWaitFlag
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from contention_lab.analysis import ThreadTime
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Records, Trace
 
     Integers = npt.NDArray[np.int64]
 
-FEWEST_LOOKS = 3
+FEWEST_LOOKS: Final = 3
 """Samples of the process from which it is said how many cores were idle."""
+LEAST_OWN_CPU: Final = 0.2
+"""Share of the CPU time that threads of libraries must use, for cores to be theirs in turn."""
 
 
 def waited_within(waits: Records, holds: Spans) -> Integers:
@@ -50,24 +57,79 @@ def waited_within(waits: Records, holds: Spans) -> Integers:
     return covered
 
 
-def idle_share(trace: Trace, waits: Records, cores: int | None) -> float | None:
-    """Return the share of the cores that nobody of the program wanted while threads waited.
+def idle_share(
+    trace: Trace, waits: Records, cores: int | None, times: Sequence[ThreadTime]
+) -> float:
+    """Return the share of the cores that were idle while threads waited, as far as it is known.
 
-    None where it was not looked at often enough, or the number of cores is not known.
+    Looks at the process say how many threads wanted a core: on a busy machine more than could have
+    run. CPU time, from the first wait to the end of the last, says how much they got: on a busy
+    machine less than they wanted. The larger share counts; but where a library's own threads take a
+    good part of the CPU time, the smaller one: such a library takes all cores for one call.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    waits
+        Events of one lock, `schema.NATIVE_WAIT`.
+    cores
+        Of the machine.
+    times
+        Of all threads.
     """
-    load = trace.load
-    if not cores or not len(load):
-        return None
+    if not cores or not len(waits):
+        return 1.0
     start, end = bounds(waits)
-    order = np.argsort(start)
+    first, last = int(start.min()), int(end.max())
+    native_s = _native_cpu_s(trace.load, first, last)
+    cpu_s = native_s + sum(
+        time.cpu_s * _part(time.thread.start_ns, time.thread.end_ns or last, first, last)
+        for time in times
+    )
+    by_cpu = max(0.0, 1.0 - cpu_s / (cores * max(1, last - first) / 1e9))
+    by_looks = _idle_in_looks(trace.load, start, end, cores)
+    if by_looks is None:
+        return by_cpu
+    return min(by_cpu, by_looks) if native_s >= LEAST_OWN_CPU * cpu_s else max(by_cpu, by_looks)
+
+
+def _part(begin: int, stop: int, first: int, last: int) -> float:
+    """Return the share of a span that lies in another one."""
+    return max(0, min(stop, last) - max(begin, first)) / max(1, stop - begin)
+
+
+def _native_cpu_s(load: Records, first: int, last: int) -> float:
+    """Return the CPU time of threads that Python did not make."""
+    inside = load[(load["time_ns"] >= first) & (load["time_ns"] <= last)]
+    growth = np.diff(inside["native_cpu_ns"].astype(np.float64))
+    return float(np.maximum(growth, 0.0).sum()) / 1e9
+
+
+def _idle_in_looks(load: Records, start: Integers, end: Integers, cores: int) -> float | None:
+    """Return the share of the cores that nobody of the process wanted; None for too few looks."""
     time = np.minimum(load["time_ns"], LAST_TIME_NS).astype(np.int64)
-    begun = np.searchsorted(start[order], time, side="right")
+    begun = np.searchsorted(np.sort(start), time, side="right")
     ended = np.searchsorted(np.sort(end), time, side="left")
     during = begun > ended
     if np.count_nonzero(during) < FEWEST_LOOKS:
         return None
     wanted = load["runnable"].astype(np.int64) + load["native_runnable"]
     return float(np.maximum(0.0, 1.0 - wanted[during] / cores).mean())
+
+
+def gil_waits_behind_s(trace: Trace, waits: Records) -> float:
+    """Return how long threads waited for the GIL of one that had it and waited for a native lock.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    waits
+        Events of one lock, `schema.NATIVE_WAIT`.
+    """
+    with_gil = waits[waits["flags"] & int(NativeWaitFlag.STACK_LATER) != 0]
+    return float(caused_ns(trace.gil_waits, with_gil).sum()) / 1e9
 
 
 def anybody_waits_s(waits: Records) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.gil_parties import gil_parties
+from contention_lab.diagnosis.native_lock import share_of_gil_waits
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_COVERING,
@@ -94,7 +95,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - two threads or more use the GIL for as long as they may (those that need it only briefly
       between blocking calls suffer from a convoy, which is another finding);
     - these threads spend a fifth or more of their time waiting for it;
-    - what they run is no loop of failed tries at a lock: that is spinning, whatever it holds.
+    - what they run is no loop of failed tries at a lock: that is spinning, whatever it holds;
+    - they do run, and do not wait for a lock of native code with the GIL in hand.
 
     Locks whose holders are nearly always waiting for the GIL while others wait, or that are
     waited for while nobody holds them, are acquitted: a woken thread owns the lock long before it
@@ -111,7 +113,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     field = competition(gil, pollers(file.trace))
     wait_s = sum(one.wait_s for one in field.hungry)
     wanting_s = sum(one.held_s + one.wait_s for one in field.hungry)
-    severity = min(field.waiting(field.hungry), LARGEST_SEVERITY)
+    of_gil = 1.0 - share_of_gil_waits(file)
+    severity = min(field.waiting(field.hungry) * of_gil, LARGEST_SEVERITY)
     if len(field.hungry) < 2 or severity < LEAST_GIL_WAIT_SHARE or wait_s < LEAST_WAIT_S:
         return
     threads = [one.thread.id for one in field.hungry]

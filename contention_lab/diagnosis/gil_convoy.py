@@ -10,6 +10,7 @@ from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.gil_bound import competition, spins
 from contention_lab.diagnosis.gil_parties import gil_parties
+from contention_lab.diagnosis.native_lock import share_of_gil_waits
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_INTERVALS,
@@ -51,8 +52,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
         and one.wait_each_s >= LEAST_INTERVALS * gil.switch_interval_s
     )
     wait_s = sum(one.wait_s for one in late)
-    severity = min(field.waiting(late), LARGEST_SEVERITY)
-    if not late or not field.hungry or wait_s < LEAST_WAIT_S:
+    of_gil = 1.0 - share_of_gil_waits(file)
+    severity = min(field.waiting(late) * of_gil, LARGEST_SEVERITY)
+    if not late or not field.hungry or wait_s * of_gil < LEAST_WAIT_S:
         return
     victims, culprits = gil_parties(
         file.trace,

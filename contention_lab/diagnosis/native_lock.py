@@ -9,7 +9,12 @@ import numpy as np
 
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.native_identity import INTERPRETER
-from contention_lab.analysis.native_nesting import anybody_waits_s, idle_share, waited_within
+from contention_lab.analysis.native_nesting import (
+    anybody_waits_s,
+    gil_waits_behind_s,
+    idle_share,
+    waited_within,
+)
 from contention_lab.diagnosis.finding import AccusedLock, Finding, Party, Remedy
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
@@ -49,9 +54,25 @@ def find(file: CaseFile) -> Iterator[Finding]:
     most of what that lock costs, the lock is acquitted: the native one is behind it, and as severe.
     Else it is left to the finding about that lock, and counts for nothing here.
 
+    Where whoever waits has the GIL, the others wait for that: this is the lock's doing, too.
+
     Severity is the share of these threads' time, but not more than the machine has left to give.
     """
     return (finding for row in file.native_locks if (finding := _of_lock(file, row)))
+
+
+def share_of_gil_waits(file: CaseFile) -> float:
+    """Return the share of the waiting for the GIL of threads that wait for a native lock with it.
+
+    They do not run Python: no other use of the GIL would make room for more.
+    """
+    waited_s = float(file.trace.gil_totals["wait_ns"].sum()) / 1e9
+    behind_s = sum(
+        gil_waits_behind_s(file.trace, row.events)
+        for row in file.native_locks
+        if row.identity.is_contention and row.with_gil_s
+    )
+    return min(1.0, behind_s / waited_s) if waited_s else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +110,11 @@ def _of_lock(file: CaseFile, row: NativeLockRow) -> Finding | None:
     wall_s = sum(threads.values())
     nested = _nested(file, row)
     own = (wait_s - nested.told_s) / wall_s if wall_s else 0.0
-    share = max(own * row.blamed_s / row.wait_s, nested.severity)
-    idle = idle_share(file.trace, row.events, file.program.cores)
-    idle = _idle_by_cpu_time(file) if idle is None else idle
+    gil_s = gil_waits_behind_s(file.trace, row.events)
+    share = max(
+        own * row.blamed_s / row.wait_s + (gil_s / wall_s if wall_s else 0.0), nested.severity
+    )
+    idle = idle_share(file.trace, row.events, file.program.cores, file.times)
     if share < LEAST_WAIT_SHARE or idle < LEAST_NATIVE_IDLE:
         return None
     severity = min(share, idle, LARGEST_SEVERITY)
@@ -99,7 +122,7 @@ def _of_lock(file: CaseFile, row: NativeLockRow) -> Finding | None:
     return Finding(
         kind=KIND,
         severity=severity,
-        summary=_summary(row, file, own, victims, culprits, nested),
+        summary=_summary(row, file, own, gil_s, victims, culprits, nested),
         lock=AccusedLock(
             row.identity.text if row.identity.by_place else _name(row),
             row.identity.type_name,
@@ -118,6 +141,7 @@ def _of_lock(file: CaseFile, row: NativeLockRow) -> Finding | None:
             "threads": len(row.users),
             "idle_cores_share": idle,
             **({"waited_with_the_gil_s": row.with_gil_s} if row.with_gil_s else {}),
+            **({"gil_waits_behind_s": gil_s} if gil_s else {}),
             **({"within_other_locks_s": nested.told_s} if nested.told_s else {}),
         },
         remedies=_remedies(row, culprits, severity),
@@ -145,12 +169,6 @@ def _nested(file: CaseFile, row: NativeLockRow) -> Nested:
     return Nested(tuple(acquits), severity, told_s)
 
 
-def _idle_by_cpu_time(file: CaseFile) -> float:
-    """Return the idle share of the machine over the whole run; 1 where that is not known."""
-    capacity_s = file.program.wall_s * (file.program.cores or 0)
-    return max(0.0, 1.0 - file.program.cpu_s / capacity_s) if capacity_s else 1.0
-
-
 def _parties(parties: Sequence[NativeParty]) -> tuple[Party, ...]:
     whole = sum(party.seconds for party in parties)
     return tuple(
@@ -173,6 +191,7 @@ def _summary(
     row: NativeLockRow,
     file: CaseFile,
     share: float,
+    gil_s: float,
     victims: Sequence[Party],
     culprits: Sequence[Party],
     nested: Nested,
@@ -182,31 +201,23 @@ def _summary(
     waiting = min(waiting, len(row.users) - 1)
     wall = file.program.wall_s
     when = f"For {percent(waited_s / wall)} of the run, " if wall and waited_s < 0.8 * wall else ""
-    behind = ""
+    more = ""
     if nested.acquits:
-        behind = (
-            f"; that is most of what `{nested.acquits[0].name}` costs, which they hold meanwhile"
-        )
-    gil = ""
-    if row.with_gil_s >= MOSTLY * row.wait_s:
-        gil = "; whoever waits has the GIL, so that all other threads wait, too"
+        more = f"; that is most of what `{nested.acquits[0].name}` costs"
+    elif gil_s >= LEAST_WAIT_SHARE * row.wait_s:
+        more = f"; others wait {duration(gil_s)} for the GIL that they keep meanwhile"
     return (
         f"{when}{waiting} of {counted(len(row.users), 'thread')} wait{'s' * (waiting == 1)} in "
         f"{names(_main(victims), most=2)} for {_described(row)} while {_holder(culprits)} has it: "
-        f"{percent(share)} of their time, {duration(row.wait_s)} in all{gil}{behind}. "
-        "No lock of Python's code is at fault."
+        f"{percent(share)} of their time, {duration(row.wait_s)} in all{more}."
     )
 
 
 def _described(row: NativeLockRow) -> str:
-    origin = f", first waited for at {row.site.place}" if row.site else ""
     if row.identity.by_place:
-        return f"{row.identity.text}{origin}"
+        return f"{row.identity.text}, {row.site.place}" if row.site else row.identity.text
     many = f", {row.locks} of them" if row.locks > 1 else ""
-    return (
-        f"{row.identity.text} (a {row.identity.type_name} that `{row.identity.function}` takes"
-        f"{many}{origin})"
-    )
+    return f"{row.identity.text} (taken in `{row.identity.function}`{many})"
 
 
 def _holder(culprits: Sequence[Party]) -> str:

@@ -8,6 +8,8 @@ import pytest
 from native_scene import MS, NativeScene
 
 from contention_lab.diagnosis import Diagnosis, diagnose
+from contention_lab.trace import ChunkKind
+from contention_lab.trace.layer_schema import NativeWaitFlag
 from contention_lab.trace.native import NativeKind
 
 if TYPE_CHECKING:
@@ -29,12 +31,14 @@ class Store(NativeScene):
         threads: int = 3,
         cores: int = 4,
         busy: int = 1,
+        native_cpu: bool = False,
     ) -> None:
         super().__init__(cores=cores, duration_ms=900)
         put = self.stack("put", 7) if python else 0
         native = self.native_stack(("store", STORE), ("call", "/l/_store.so"))
         lock = self.lock(kind, "store", STORE)
-        workers = [self.thread(f"worker {k}") for k in range(threads)]
+        cpu_ns = 900 * MS * busy // threads * (not native_cpu)
+        workers = [self.builder.add_thread(f"worker {k}", cpu_ns=cpu_ns) for k in range(threads)]
         common = {"stack": put, "native_stack": native}
         for turn in range(90):
             at = 10 * turn
@@ -45,7 +49,12 @@ class Store(NativeScene):
                     self.wait(lock, waiter, at, at + wait_ms, holder=other, **common)
             if named:
                 self.release(lock, holder, at + wait_ms, **common)
-            self.builder.add_load(int((at + wait_ms / 2) * MS), threads=threads, runnable=busy)
+            self.builder.add_load(
+                int((at + wait_ms / 2) * MS),
+                threads=threads,
+                runnable=busy,
+                native_cpu_ns=turn * MS * native_cpu,
+            )
         self.builder.set_status(process_cpu_ns=900 * MS)
 
     def diagnosis(self) -> Diagnosis:
@@ -86,8 +95,9 @@ def test_threads_that_take_turns_in_a_library_wait_for_its_lock() -> None:
         {"named": False},  # nobody knows who had it
         {"python": False},  # a library's own threads among themselves
         {"threads": 1},
-        {"busy": 4},  # whoever waits could not run anyway
-        {"busy": 12},
+        {"cores": 2, "busy": 2},  # whoever waits could not run anyway
+        {"busy": 4, "native_cpu": True},
+        {"busy": 12, "native_cpu": True},
     ],
 )
 def test_other_waits_in_native_code_accuse_nobody(changes: dict[str, Any]) -> None:
@@ -139,7 +149,51 @@ def test_a_native_lock_that_is_a_small_part_of_a_hold_is_not_told_twice() -> Non
 
 
 def test_waiting_for_it_with_all_cores_busy_is_said_and_accuses_nobody() -> None:
-    diagnosis = Store(busy=4).diagnosis()
+    diagnosis = Store(cores=2, busy=2).diagnosis()
 
     assert diagnosis.summary.startswith("No lock limits this program: none that is recorded was")
     assert "for a lock inside libstore 1.4 s was waited, but no core was idle" in diagnosis.summary
+
+
+def _with_the_gil(native: bool) -> Diagnosis:
+    """Return a diagnosis of threads that wait for the GIL of one that waits for a native lock."""
+    scene = NativeScene(duration_ms=900)
+    lock = scene.lock(NativeKind.MUTEX, "store", STORE)
+    put = scene.stack("put", 7)
+    workers = [scene.thread(f"worker {k}") for k in range(3)]
+    add = scene.builder.add_layer_event
+    for turn in range(90):
+        has, waits, holds = (workers[(turn + k) % 3] for k in range(3))
+        times = {"start_ns": 10 * turn * MS, "end_ns": (10 * turn + 9) * MS}
+        if native:
+            later = int(NativeWaitFlag.STACK_LATER)
+            ends = 10 * turn + 9
+            scene.wait(lock, has, 10 * turn, ends, stack=put, holder=holds, flags=later)
+            scene.release(lock, holds, ends, stack=put)
+        add(ChunkKind.GIL_WAITS, thread=waits, stack=put, **times)
+        add(ChunkKind.GIL_HOLDS, thread=has, stack=put, **times)
+    for worker in workers:
+        shares = {"waits": 30, "wait_ns": 270 * MS, "holds": 30, "held_ns": 270 * MS}
+        add(ChunkKind.GIL_TOTALS, thread=worker, **shares)
+    return diagnose(scene.trace())
+
+
+def test_who_waits_for_it_with_the_gil_makes_others_wait_for_that() -> None:
+    [finding] = _with_the_gil(native=True).findings
+
+    assert finding.kind == "external-lock"
+    assert finding.evidence["gil_waits_behind_s"] == pytest.approx(0.81)
+    assert "others wait 810 ms for the GIL that they keep" in finding.summary
+    # Its own waiting and that for the GIL: 9 of 10 ms of two threads in three.
+    assert finding.severity == pytest.approx(0.6, abs=0.01)
+
+
+def test_without_it_the_same_threads_are_bound_by_the_gil() -> None:
+    assert [finding.kind for finding in _with_the_gil(native=False).findings] == ["gil-bound"]
+
+
+def test_a_library_that_takes_all_cores_in_turn_is_not_accused_on_a_busy_machine() -> None:
+    # Its own threads got little CPU time, since others took it; but as many wanted some.
+    diagnosis = Store(busy=4, native_cpu=True).diagnosis()
+
+    assert diagnosis.findings == ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS: "Final" = (
     "record",
     "run",
+    "scale",
     "list",
     "report",
     "diagnose",

@@ -4,7 +4,8 @@ It draws what `analysis`, `scaling` and `diagnosis` found and concludes nothing 
 no network request, needs no script to be read, and is the same for the same input.
 """
 
+from contention_lab.report.command_report import command_page
 from contention_lab.report.sweep_report import sweep_page
 from contention_lab.report.trace_report import trace_page
 
-__all__ = ["sweep_page", "trace_page"]
+__all__ = ["command_page", "sweep_page", "trace_page"]

@@ -66,7 +66,7 @@ def run_child(spec: Mapping[str, Any]) -> dict[str, Any]:
             process.kill()
             raise
     if process.returncode != 0:
-        raise RunFailed(f"{_ending(process.returncode)}{_tail(complaint)}")
+        raise RunFailed(f"{ending(process.returncode)}{_tail(complaint)}")
     try:
         result: dict[str, Any] = json.loads(answer)
     except json.JSONDecodeError as error:
@@ -74,7 +74,8 @@ def run_child(spec: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _ending(status: int) -> str:
+def ending(status: int) -> str:
+    """Say how a process ended, by its exit status (negative: the signal)."""
     if status >= 0:
         return f"the process exited with status {status}"
     try:

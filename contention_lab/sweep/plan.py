@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from contention_lab.sweep.scenario import Scenario
 
 
@@ -56,22 +58,28 @@ def points_of(scenario: Scenario) -> tuple[Point, ...]:
     )
 
 
-def planned_runs(scenario: Scenario, seed: int) -> tuple[Run, ...]:
-    """Return every run of a scenario in the order to make them.
+def planned_runs(
+    points: Sequence[Point], repeats: int, seed: int, *, traced: bool = True
+) -> tuple[Run, ...]:
+    """Return every run of some points in the order to make them.
 
     Parameters
     ----------
+    repeats
+        Timed runs of each point.
     seed
         The same seed gives the same order.
+    traced
+        Whether each point also has a traced run.
     """
     draw = random.Random(seed)
     order: list[Run] = []
-    for repeat in range(scenario.repeats):
-        points = list(points_of(scenario))
-        draw.shuffle(points)
-        for point in points:
+    for repeat in range(repeats):
+        shuffled = list(points)
+        draw.shuffle(shuffled)
+        for point in shuffled:
             runs = [Run(point, repeat)]
-            if repeat == 0:
+            if repeat == 0 and traced:
                 runs.append(Run(point, None))
                 draw.shuffle(runs)
             order.extend(runs)

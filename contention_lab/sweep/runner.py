@@ -20,12 +20,12 @@ from contention_lab.sweep.errors import SweepError
 from contention_lab.sweep.host import python_facts
 from contention_lab.sweep.journal import Journal
 from contention_lab.sweep.machine_load import MachineLoad, cpu_times, load_between, observed_load
-from contention_lab.sweep.plan import Run, planned_runs
+from contention_lab.sweep.plan import Run, planned_runs, points_of
 from contention_lab.sweep.versions import package_version
 from contention_lab.sweep.workload import check_parameters, workload_source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from contention_lab.sweep.scenario import Scenario
 
@@ -101,10 +101,59 @@ def run_sweep(
     """
     source = workload_source(scenario)
     check_parameters(scenario)
+    parameters = scenario.variant_parameters()
+
+    def make(run: Run, trace: Path | None) -> dict[str, Any]:
+        return run_child(
+            {
+                "workload": source,
+                "parameters": parameters[run.point.variant],
+                "threads": run.point.threads,
+                "trace": None if trace is None else str(trace),
+            }
+        )
+
+    def plan(seed: int) -> Sequence[Run]:
+        return planned_runs(points_of(scenario), scenario.repeats, seed)
+
+    return make_runs(
+        plan, make, _identity(scenario, source), folder, observer, resume=resume, seed=seed
+    )
+
+
+def make_runs(
+    plan: Callable[[int], Sequence[Run]],
+    make: Callable[[Run, Path | None], dict[str, Any]],
+    identity: Mapping[str, Any],
+    folder: Path,
+    observer: Observer,
+    *,
+    resume: bool = False,
+    seed: int | None = None,
+) -> Outcome:
+    """Make every planned run that is not made yet.
+
+    Parameters
+    ----------
+    plan
+        The runs in their order, from the seed of the order.
+    make
+        Makes a run and returns what it measured; of a traced one, given the path of the trace.
+        `RunFailed` for a run that failed.
+    identity
+        What must be equal for runs to belong to one result, see `Journal`.
+    folder, observer, resume, seed
+        As for `run_sweep`.
+
+    Raises
+    ------
+    SweepError
+        The folder belongs to another sweep, or every run fails.
+    """
     (folder / "traces").mkdir(parents=True, exist_ok=True)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
-    with Journal(folder, _identity(scenario, source), chosen, resume=resume) as journal:
-        return _Sweep(scenario, source, folder, journal, observer).outcome()
+    with Journal(folder, identity, chosen, resume=resume) as journal:
+        return _Sweep(plan(journal.seed), make, folder, journal, observer).outcome()
 
 
 def _identity(scenario: Scenario, source: str) -> dict[str, Any]:
@@ -125,14 +174,18 @@ class _Sweep:
     """One sweep under way."""
 
     def __init__(
-        self, scenario: Scenario, source: str, folder: Path, journal: Journal, observer: Observer
+        self,
+        plan: Sequence[Run],
+        make: Callable[[Run, Path | None], dict[str, Any]],
+        folder: Path,
+        journal: Journal,
+        observer: Observer,
     ) -> None:
-        self._scenario = scenario
-        self._source = source
+        self._plan = plan
+        self._make_run = make
         self._folder = folder
         self._journal = journal
         self._observer = observer
-        self._parameters = scenario.variant_parameters()
         self._failures: dict[Run, str] = {}
 
     def outcome(self) -> Outcome:
@@ -142,8 +195,7 @@ class _Sweep:
         used = cpu_times()
         interrupted = False
         try:
-            plan = planned_runs(self._scenario, self._journal.seed)
-            pending = [run for run in plan if not self._is_done(run)]
+            pending = [run for run in self._plan if not self._is_done(run)]
             self._observer.planned(len(pending))
             for run in pending:
                 self._make(run)
@@ -167,14 +219,8 @@ class _Sweep:
     def _make(self, run: Run) -> None:
         self._observer.started(run)
         trace = self._folder / run.point.trace_name if run.traced else None
-        spec = {
-            "workload": self._source,
-            "parameters": self._parameters[run.point.variant],
-            "threads": run.point.threads,
-            "trace": None if trace is None else str(trace),
-        }
         try:
-            result = run_child(spec)
+            result = self._make_run(run, trace)
         except RunFailed as error:
             self._failures[run] = str(error)
             self._observer.finished(run, None)

@@ -1,4 +1,4 @@
-"""A reader-writer lock: who may be inside together, whose turn it is, and what is left by who gave up."""
+"""A reader-writer lock: who may be inside together, whose turn it is, what giving up leaves."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ TWO = replace(
 
 
 def test_every_point_is_timed_as_often_as_asked_and_traced_once() -> None:
-    runs = planned_runs(TWO, seed=1)
+    runs = planned_runs(points_of(TWO), TWO.repeats, seed=1)
 
     assert len(runs) == len(set(runs)) == 8 * (3 + 1)
     for point in points_of(TWO):
@@ -25,7 +25,7 @@ def test_every_point_is_timed_as_often_as_asked_and_traced_once() -> None:
 
 
 def test_every_round_visits_all_points_before_the_next_begins() -> None:
-    timed = [run for run in planned_runs(TWO, seed=2) if not run.traced]
+    timed = [run for run in planned_runs(points_of(TWO), TWO.repeats, seed=2) if not run.traced]
 
     for repeat in range(3):
         visited = timed[8 * repeat : 8 * (repeat + 1)]
@@ -34,7 +34,7 @@ def test_every_round_visits_all_points_before_the_next_begins() -> None:
 
 
 def test_the_traced_run_of_a_point_stands_beside_its_first_timed_one() -> None:
-    runs = planned_runs(TWO, seed=3)
+    runs = planned_runs(points_of(TWO), TWO.repeats, seed=3)
 
     for first, second in zip(runs[:16:2], runs[1:16:2], strict=True):
         assert first.point == second.point
@@ -42,10 +42,12 @@ def test_the_traced_run_of_a_point_stands_beside_its_first_timed_one() -> None:
 
 
 def test_the_order_is_mixed_and_follows_from_the_seed() -> None:
-    orders = {planned_runs(TWO, seed) for seed in range(20)}
+    orders = {planned_runs(points_of(TWO), TWO.repeats, seed) for seed in range(20)}
 
     assert len(orders) == 20
-    assert planned_runs(TWO, 7) == planned_runs(TWO, 7)
+    assert planned_runs(points_of(TWO), TWO.repeats, 7) == planned_runs(
+        points_of(TWO), TWO.repeats, 7
+    )
 
 
 def test_traces_of_oddly_named_variants_do_not_collide() -> None:

@@ -108,8 +108,8 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         summary=(
             f"Threads that find {lock_and_origin(case.lock)} taken try again later in {where}, "
             f"{count} times in vain: that takes them {percent(wait_s / case.user_wall_s)} of their "
-            f"time, although it is held only during {percent(case.blamed_share)} of that. A "
-            "blocking acquire would wake them as soon as it is free."
+            f"time, although it is held only during {percent(case.blamed_share)} of that; "
+            "a blocking acquire would wake them as soon as it is free."
         ),
         lock=case.lock,
         victims=case.victims,
@@ -153,8 +153,8 @@ def _of_looks(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         summary=(
             f"{len(threads)} thread{several} look{'s' * (not several)} at {lock_and_origin(lock)} "
             f"{count} times in vain in {names(parties, most=2)}{each}, and "
-            f"burn{'s' * (not several)} {percent(cpu_s / program.cpu_s)} of the CPU time doing so. "
-            "A wait without a timeout would be woken when there is something."
+            f"burn{'s' * (not several)} {percent(cpu_s / program.cpu_s)} of the CPU time doing so; "
+            "a wait without a timeout would be woken when there is something."
         ),
         lock=lock,
         victims=parties,

@@ -72,7 +72,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     As many native threads as cores are what such libraries start, and fine; so are Python threads
     in native code, of which each has one core at most. Waiting for locks of Python's does not come
-    into it. Severity is the share of the time, less what the cores could do.
+    into it. The culprits are the same code as the victims: it calls the library. Severity is the
+    share of the time, less what the cores could do.
     """
     cores = file.program.cores
     if cores is None or not file.program.cpu_s:
@@ -97,13 +98,12 @@ def find(file: CaseFile) -> Iterator[Finding]:
         summary=(
             f"{number(load.runnable)} threads want a CPU at a time and there "
             f"{'are' if plural else 'is'} {cores} core{plural}: {number(load.native)} of them "
-            f"belong to a native library{where}, for {percent(load.share)} of the run. They take "
-            "each other's cores and wait for each other; no lock of Python's is at fault. Let the "
-            "library use fewer threads."
+            f"belong to a native library{where}, for {percent(load.share)} of the run; let it use "
+            "fewer threads, no lock of Python's is at fault."
         ),
         lock=None,
         victims=victims,
-        culprits=(),
+        culprits=victims,
         evidence={
             "runnable_threads": load.runnable,
             "native_runnable_threads": load.native,

@@ -80,11 +80,12 @@ def summary(case: LockCase) -> str:
     culprit = case.culprits[0]
     held = case.holds.get(culprit.code)
     each = f", {duration(held.costly_s)} at a time" if held else ""
+    when = "" if case.passed_on else _when(case)  # what is passed on is more to the point
     return (
-        f"{_when(case)}{waiting_threads(case)} in {names(case.victims, most=2)} "
-        f"while {place(culprit.code)} holds {lock}{each}: "
-        f"{share} of their time is spent waiting for it, "
-        f"{percent(culprit.share)} of that for this code{case.passed_on}."
+        f"{when}{waiting_threads(case)} in {names(case.victims, most=2)} "
+        f"while {place(culprit.code)} holds {lock}{each}{case.passed_on}"
+        f"{';' if case.passed_on else ':'} {share} of their time is spent waiting for it, "
+        f"{percent(culprit.share)} of that for this code."
     )
 
 

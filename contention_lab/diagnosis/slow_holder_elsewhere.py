@@ -160,10 +160,9 @@ def summary(case: LockCase, path: SlowPath) -> str:
         executing = f", in {place(culprit.site)}"
     return (
         f"{waiting_threads(case)} in {names(case.victims, most=2)} for "
-        f"{lock_and_origin(case.lock)} although they hold it only briefly: {place(culprit.code)} "
-        f"takes it in {percent(path.acquire_share)} of the acquires, but holds it "
-        f"{duration(path.hold_s)} at a time{executing}, and causes {percent(path.blamed_share)} "
-        f"of the waiting{case.passed_on}."
+        f"{lock_and_origin(case.lock)}: {place(culprit.code)} holds it {duration(path.hold_s)} at "
+        f"a time{executing}{case.passed_on}; it takes it in {percent(path.acquire_share)} of the "
+        f"acquires and causes {percent(path.blamed_share)} of the waiting."
     )
 
 

@@ -129,15 +129,15 @@ def summary(case: LockCase) -> str:
     if tries(case):
         return (
             f"{spinning} of {case.users} threads spin in {names(case.victims, most=2)}, trying "
-            f"again and again without blocking, while {place(culprit.code)} holds "
-            f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
-            f"{percent(case.spin_of_cpu)} of the CPU time and keep the holder from running."
+            f"again and again without blocking, and burn {percent(case.spin_of_cpu)} of the CPU "
+            f"time, while {place(culprit.code)} holds {lock_and_origin(case.lock)}{lasting}; that "
+            "keeps the holder from running."
         )
     return (
-        f"{spinning} of {case.users} threads spin while {place(culprit.code)} holds "
-        f"{lock_and_origin(case.lock)}{lasting}; the spinners burn "
-        f"{percent(case.spin_of_cpu)} of the CPU time on {case.program.cores} "
-        f"core{'s' * (case.program.cores != 1)} and keep the holder from running."
+        f"{spinning} of {case.users} threads spin and burn {percent(case.spin_of_cpu)} of the CPU "
+        f"time on {case.program.cores} core{'s' * (case.program.cores != 1)} while "
+        f"{place(culprit.code)} holds {lock_and_origin(case.lock)}{lasting}; that keeps the holder "
+        "from running."
     )
 
 

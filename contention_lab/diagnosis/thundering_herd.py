@@ -73,8 +73,7 @@ def of_case(file: CaseFile, awaited: Awaited) -> Finding | None:
         summary=(
             f"{where} wakes {number(together)} threads at a time through {lock_and_origin(lock)}, "
             f"and {percent(useless / woken)} of the {woken} wake-ups find nothing to do: for "
-            f"{percent(storm_share)} of the run threads are awake in vain. Wake as many as there "
-            "is work for."
+            f"{percent(storm_share)} of the run threads are awake in vain."
         ),
         lock=lock,
         victims=victims,

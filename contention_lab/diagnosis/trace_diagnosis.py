@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.diagnosis import healthy
@@ -11,6 +12,7 @@ from contention_lab.diagnosis.gains import with_gains
 from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
+from contention_lab.diagnosis.wording import brief
 from contention_lab.trace import not_seen
 
 if TYPE_CHECKING:
@@ -32,12 +34,13 @@ def diagnose(trace: Trace) -> Diagnosis:
     """
     file = CaseFile(trace)
     found = [one for find in FINDINGS for one in find(file)]
+    found = [replace(one, summary=brief(one.summary)) for one in found]
     findings = by_path(file, ranked(found, together=TOGETHER))
     kind = verdict(findings)
     first = next((finding for finding in findings if finding.kind == kind), None)
     return Diagnosis(
         verdict=kind,
-        summary=first.summary if first else healthy.summary(file),
+        summary=first.summary if first else brief(healthy.summary(file)),
         findings=with_gains(file, findings),
         totals=totals(file),
         python=_mapping(trace.meta.get("python")),

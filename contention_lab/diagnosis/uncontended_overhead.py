@@ -16,7 +16,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_OVERHEAD_S,
     MOST_CONTENDED,
 )
-from contention_lab.diagnosis.wording import duration, lock_and_origin, number, percent
+from contention_lab.diagnosis.wording import duration, lock_and_origin, names, number, percent
 from contention_lab.trace import State
 
 if TYPE_CHECKING:
@@ -73,13 +73,14 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
     users = np.unique(counters["thread"][mine]).tolist()
     samples = stack_samples(file.trace)
     places = seen_at(file.trace, samples, samples["state"] == State.RUNNABLE, cost_s, users)
+    where = f" in {names(places, most=2)}" if places else ""
     return Finding(
         kind=KIND,
         severity=severity,
         summary=(
-            f"Nobody waits for {lock_and_origin(lock)}, but taking it {times} costs "
+            f"Nobody waits for {lock_and_origin(lock)}, but taking it {times}{where} costs "
             f"{duration(cost_s)}, {percent(cost_s / cpu_s)} of the CPU time "
-            f"({number(cost_ns)} ns each, measured at the start of the recording)."
+            f"({number(cost_ns)} ns each)."
         ),
         lock=lock,
         victims=places,

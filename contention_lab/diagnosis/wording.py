@@ -55,6 +55,25 @@ def name(frame: Frame) -> str:
     return function.rsplit("<locals>.", 1)[-1]
 
 
+LONGEST: Final = 250
+"""Characters of a sentence, above which it is not read."""
+
+
+def brief(sentence: str) -> str:
+    """Return a sentence, without its last clauses if it is too long to be read."""
+    if len(sentence) <= LONGEST:
+        return sentence
+    depth, quoted, end = 0, False, 0
+    for at, character in enumerate(sentence[:LONGEST]):
+        quoted ^= character == "`"
+        depth += 0 if quoted else (character == "(") - (character == ")")
+        if character in ",;:" and not depth and not quoted and sentence[at + 1] == " ":
+            end = at
+    if end < LONGEST // 3:
+        return f"{sentence[: LONGEST - 1]}…"
+    return f"{sentence[:end]}."
+
+
 def lock_and_origin(lock: AccusedLock) -> str:
     """Write a lock: `` `autodiff server` (SpinLock, made at server.py:31) ``."""
     origin = f", made at {lock.site.place}" if lock.site else ""

@@ -253,9 +253,9 @@ def test_spinners_that_take_the_holders_cpu_are_a_collapse() -> None:
     assert finding.evidence["stretch"] == pytest.approx(460 / 60)
     assert finding.evidence["average_spinners"] == pytest.approx(7.0)
     assert diagnosis.summary.startswith(
-        "7 of 8 threads spin while `Client.backward` (client.py:40) holds `autodiff server` "
-        "(SpinLock, made at server.py:31), 7.7 ms at a time; half of these holds take under "
-        "1.0 ms; the spinners burn 93 % of the CPU time on 2 cores"
+        "7 of 8 threads spin and burn 93 % of the CPU time on 2 cores while `Client.backward` "
+        "(client.py:40) holds `autodiff server` (SpinLock, made at server.py:31), 7.7 ms at a "
+        "time; half of these holds take under 1.0 ms"
     )
 
 
@@ -267,7 +267,7 @@ def test_holds_that_are_all_cut_short_of_cpu_are_a_collapse_too() -> None:
     assert finding.severity == pytest.approx(0.8)
     assert finding.evidence["stretch"] == pytest.approx(5.0)
     assert (
-        "10 ms at a time; the scheduler takes it off its core, it runs for 20 % of that;"
+        "10 ms at a time; the scheduler takes it off its core, it runs for 20 % of that"
         in diagnosis.summary
     )
 

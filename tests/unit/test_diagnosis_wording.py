@@ -7,6 +7,8 @@ import pytest
 from contention_lab.diagnosis import AccusedLock, Party
 from contention_lab.diagnosis.figures import lock_figures
 from contention_lab.diagnosis.wording import (
+    LONGEST,
+    brief,
     counted,
     duration,
     enumeration,
@@ -127,3 +129,23 @@ def test_parties_are_named_once() -> None:
 )
 def test_no_more_attempts_wait_than_there_are(figures: dict[str, int], said: str) -> None:
     assert said in lock_figures(figures)
+
+
+def test_a_long_sentence_loses_its_last_clauses_and_nothing_within_brackets() -> None:
+    lock = "`Store.lock` (threading.Lock, made at store.py:31, 3 of them)"
+    sentence = f"{'7 of 8 threads wait in `get` for ' + lock}: {'`put` holds it, ' * 12}and {lock}."
+    told = brief(sentence)
+    assert LONGEST / 3 < len(told) <= LONGEST
+    assert told.startswith(f"7 of 8 threads wait in `get` for {lock}: `put` holds it")
+    assert told.endswith("holds it.")
+    assert told.count("(") == told.count(")")
+
+
+def test_a_short_sentence_stays_as_it_is() -> None:
+    assert brief("Nobody waits, so far.") == "Nobody waits, so far."
+
+
+def test_a_sentence_of_one_endless_name_is_cut() -> None:
+    told = brief(f"`{'a' * 400}` waits.")
+    assert len(told) == LONGEST
+    assert told.endswith("…")

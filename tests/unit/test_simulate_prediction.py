@@ -77,7 +77,7 @@ def test_every_time_lies_in_its_interval_and_above_its_bound(made: Any) -> None:
 
 def test_remedies_are_ranked_by_what_they_bring(made: Any) -> None:
     options = predicted(made(queue_of_workers()), 4).options
-    times = [option.gain.times for option in options]
+    times = [float(f"{option.gain.times:.2g}") for option in options]
     by_text = {option.fix.text: option.gain.times for option in options}
 
     assert times == sorted(times, reverse=True)

@@ -178,7 +178,8 @@ def predict(
                 continue
             place = threads.index(at)
             options.append(Option(fix, changed, model.gain(curve[place], changed[place])))
-    options.sort(key=lambda option: -option.gain.times)
+    # What brings the same to two digits is ranked by kind: what can be done before what only bounds.
+    options.sort(key=lambda option: -float(f"{option.gain.times:.2g}"))
     return Prediction(
         recorded, crew, batch, target, cores, asked.gil, at, outside, curve, tuple(options),
         tuple(left_out),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contention_lab.diagnosis.case_file import CaseFile
-    from contention_lab.diagnosis.finding import Finding, Remedy
+    from contention_lab.diagnosis.finding import AccusedLock, Finding, Remedy
     from contention_lab.simulate.batch import Batch
     from contention_lab.simulate.batch.target import Target
     from contention_lab.simulate.prediction.forecast import Forecast, Gain
@@ -66,14 +66,16 @@ def with_gains(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ..
         Its findings, the most severe first.
     """
     found = list(findings)
+    models: dict[AccusedLock | None, _Model | None] = {None: None}
     for place, finding in enumerate(found[:FINDINGS]):
         if any(one.kind in WRITTEN or one.kind == NO_GIL for one in finding.remedies):
-            found[place] = _predicted(file, finding)
+            if finding.lock not in models:
+                models[finding.lock] = _model(file, finding)
+            found[place] = _predicted(finding, models[finding.lock])
     return tuple(found)
 
 
-def _predicted(file: CaseFile, finding: Finding) -> Finding:
-    model = _model(file, finding)
+def _predicted(finding: Finding, model: _Model | None) -> Finding:
     if model is None:
         return finding
     remedies = tuple(model.applied(one, finding) for one in finding.remedies)

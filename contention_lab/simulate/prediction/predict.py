@@ -178,7 +178,7 @@ def predict(
                 continue
             place = threads.index(at)
             options.append(Option(fix, changed, model.gain(curve[place], changed[place])))
-    # What brings the same to two digits is ranked by kind: what can be done before what only bounds.
+    # What brings the same to two digits stays in the order of kinds: what can be done comes first.
     options.sort(key=lambda option: -float(f"{option.gain.times:.2g}"))
     return Prediction(
         recorded, crew, batch, target, cores, asked.gil, at, outside, curve, tuple(options),

@@ -38,8 +38,8 @@ FINDINGS: Final = 3
 EVENTS: Final = 60_000
 """Waits and holds that are read for it at most, from the middle of the recording."""
 STEPS: Final = 20_000
-MOST_RECORDS: Final = 3_000_000
-"""With more waits and holds, looking for those of each thread takes seconds: bounds have to do."""
+MOST_RECORDS: Final = 5_000_000
+"""With more waits and holds, looking for those of each thread takes long: bounds have to do."""
 LEAST_WALL_NS: Final = 20_000_000
 """Of a shorter batch the beginnings of threads are most, which are not simulated."""
 EXPLAINED: Final = 0.25

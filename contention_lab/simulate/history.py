@@ -122,8 +122,12 @@ def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> H
     began = min(max(began, recorded.start_ns), lived)
     ended = max(began, min(ended, lived))
     out_start, out_end = _lock_waits(trace, thread)
+    during = (out_end >= began) & (out_start <= ended)
+    out_start, out_end = out_start[during], out_end[during]
     coordination = coordination_waits(trace)
     coordination = coordination.where(coordination.thread == thread)
+    during = (coordination.end_ns >= began) & (coordination.start_ns <= ended)
+    coordination = coordination.where(during)
     in_vain = coordination.of(trace.wait_columns["outcome"]) == Outcome.TIMED_OUT
     dozed, slept = coordination.where(in_vain), coordination.where(~in_vain)
     held = _recorded(trace, thread).between(began, ended)
@@ -174,19 +178,19 @@ def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> H
 
 
 def _recorded(trace: Trace, thread: int) -> Held:
-    spans = hold_spans(trace)
-    flags = trace.hold_columns["flags"]
-    whole = (flags & int(HoldFlag.HANDED_OFF | HoldFlag.OPEN)) == 0
+    mine = hold_spans(trace)
+    mine = mine.where(mine.thread == thread)
+    whole = (mine.of(trace.hold_columns["flags"]) & int(HoldFlag.HANDED_OFF | HoldFlag.OPEN)) == 0
     exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
-    chosen = (spans.thread == thread) & whole & ~np.isin(spans.lock, exclusive)
-    mine = spans.where(chosen)
+    mine = mine.where(whole & ~np.isin(mine.lock, exclusive))
     return Held(mine.start_ns, mine.end_ns, mine.lock.astype(np.int64), mine.index.astype(np.int64))
 
 
 def _lock_waits(trace: Trace, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the spans of waits for locks, and for the GIL after them and where they were seen."""
     waits = trace.wait_columns
-    mine = (waits["thread"] == thread) & (waits["kind"] == WaitKind.CONTENTION)
+    mine = np.flatnonzero(waits["thread"] == thread)
+    mine = mine[waits["kind"][mine] == WaitKind.CONTENTION]
     begin, end, outcome = (waits[name][mine] for name in ("start_ns", "end_ns", "outcome"))
     end = np.where(outcome == Outcome.OPEN, trace.duration_ns, end)
     gil = trace.gil_waits

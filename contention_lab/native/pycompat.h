@@ -328,18 +328,18 @@ cl_gil_range(uintptr_t *start, uintptr_t *end)
 #endif
 }
 
-/* Whether a signal may be waiting for the main thread to run its handler; yes where that cannot be told.
+/* Whether a signal is waiting for the main thread to run its handler: 1, 0, or -1 where that cannot be told.
  * Needs no thread state. */
 static inline int
-cl_signal_may_be_pending(void)
+cl_signal_pending(void)
 {
 #if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
-    return 1;
+    return -1;
 #elif PY_VERSION_HEX >= 0x030D0000
     const PyThreadState *tstate = _PyRuntime.main_tstate;
-    return tstate == NULL
-           || (__atomic_load_n((const uintptr_t *)&tstate->eval_breaker, __ATOMIC_RELAXED)
-               & _PY_SIGNALS_PENDING_BIT) != 0;
+    return tstate == NULL ? -1
+                          : (__atomic_load_n((const uintptr_t *)&tstate->eval_breaker, __ATOMIC_RELAXED)
+                             & _PY_SIGNALS_PENDING_BIT) != 0;
 #else
     return __atomic_load_n(&_PyRuntime.ceval.signals_pending._value, __ATOMIC_RELAXED) != 0;
 #endif

@@ -54,7 +54,7 @@ cl_spinner_look(cl_spinner *spinner)
         return CL_WAIT_TIMED_OUT;
     }
     if (spinner->main_thread && now - spinner->began >= CL_SPIN_SIGNAL_NS) {
-        if (cl_signal_may_be_pending()) {
+        if (cl_signal_pending() != 0) {
             return CL_WAIT_SIGNAL;
         }
         spinner->began = now;

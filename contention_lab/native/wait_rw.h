@@ -219,7 +219,7 @@ cl_wait_rw(cl_lock *side, uint64_t deadline, int timed, cl_wait_parts *parts)
             parts->park_ns += cl_now() - before;
         }
         if (woken == CL_PARK_TIMED_OUT
-            || (woken == CL_PARK_SIGNAL && cl_is_main_thread() && cl_signal_may_be_pending())) {
+            || (woken == CL_PARK_SIGNAL && cl_is_main_thread() && cl_signal_pending() != 0)) {
             if (cl_rw_leave(self, side->kind, &mine)) {
                 return woken == CL_PARK_TIMED_OUT ? CL_WAIT_TIMED_OUT : CL_WAIT_SIGNAL;
             }

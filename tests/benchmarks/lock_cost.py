@@ -1,7 +1,7 @@
 """What the locks and their recording cost, against `threading.Lock` in the same run.
 
 Run it by hand: `python tests/benchmarks/lock_cost.py [--rounds N]`. It prints a Markdown table,
-asserts nothing, and takes about a minute. Every row is the median of interleaved rounds, with the
+asserts nothing, and takes two minutes. Every row is the median of interleaved rounds, with the
 smallest and the largest; ratios are taken round by round, so that a machine that changes speed
 changes both sides.
 """
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import contention_lab as cl
 from contention_lab.capture.metadata import usable_cores
+from contention_lab.locks import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -141,6 +142,13 @@ def main() -> None:
                 with cl.record(path, level=level) if level else nullcontext():
                     ours_ns = pair_ns(ours)
                 ratios.setdefault(level or "off", []).append(ours_ns / base)
+            for kind, factory in KINDS.items():
+                base = pair_ns(raw)
+                ratios.setdefault(f"{kind} off", []).append(pair_ns(lock := factory(kind)) / base)
+                with cl.record(path, level="profile"):
+                    ratios.setdefault(f"{kind} profile", []).append(pair_ns(lock) / base)
+            with cl.record(path, level="trace"):
+                pair_ns(ours)
             ratios.setdefault("trace bytes", []).append(path.stat().st_size / PAIRS)
             base = throughput(threading.Lock())
             with cl.record(path, level="profile"):
@@ -158,6 +166,10 @@ def main() -> None:
     print(row(f"{versus}, level `counters`", ratios["counters"], "-"))
     print(row(f"{versus}, level `profile`", ratios["profile"], "≤ 0.80"))
     print(row(f"{versus}, level `trace`", ratios["trace"], "≤ 1.00"))
+    for kind in KINDS:
+        for level in ("off", "profile"):
+            said = f"uncontended `{kind}` / raw, {level}"
+            print(row(said, ratios[f"{kind} {level}"], "-"))
     print(row("4 threads on one lock, `profile`, throughput / raw", ratios["throughput"], "≥ 0.95"))
     print(
         row(

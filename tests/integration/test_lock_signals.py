@@ -226,3 +226,35 @@ def test_leaving_the_with_block_in_a_forked_child_leaves_the_trace_alone(
         lock = next(lock.id for lock in trace.locks.values() if lock.name == "m")
         counters = trace.counters[trace.counters["lock"] == lock]
         assert int(counters["acquires"].sum()) == acquires
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lock_that_others_hold_and_wait_for_is_free_in_a_forked_child(kind: str) -> None:
+    process = start(
+        f"""
+        import os, threading, time, warnings
+        warnings.simplefilter("ignore")
+        lock = {kind}
+        lock.acquire()
+        waiters = [threading.Thread(target=lock.acquire, args=(True, 60), daemon=True)
+                   for _ in range(3)]
+        for waiter in waiters:
+            waiter.start()
+        lock.acquire(timeout=0.2)  # they are in the queue by now, and this thread has left it
+        child = os.fork()
+        if child == 0:
+            lock._at_fork_reinit()
+            for _ in range(3):
+                with lock:
+                    pass
+            helper = threading.Thread(target=lock.acquire)
+            helper.start()
+            helper.join()
+            os._exit(7 if lock.locked() and not lock.acquire(timeout=0.01) else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        os._exit(0)
+        """
+    )
+    out, err = process.communicate(timeout=60)
+    assert out == "7\n", err

@@ -53,13 +53,13 @@ def victims(trace: Trace) -> Parties:
 def holders(trace: Trace) -> Parties:
     """Return the user frame of every hold, `which` by position in `trace.holds`."""
     keys, which = distinct(trace.hold_columns["site"], trace.hold_columns["stack"])
-    return _parties([_holder(trace, site, stack) for site, stack in keys], which)
+    return _parties([holder_frame(trace, site, stack) for site, stack in keys], which)
 
 
 def named_holders(trace: Trace) -> Parties:
     """Return the user frame at which the holder that a wait names acquired, by wait."""
     keys, which = distinct(trace.wait_columns["holder_site"])
-    return _parties([_holder(trace, site, 0) for (site,) in keys], which)
+    return _parties([holder_frame(trace, site, 0) for (site,) in keys], which)
 
 
 def culprits(trace: Trace, blame: Blame) -> Parties:
@@ -116,7 +116,8 @@ def culprit_stacks(
     return stacks, running
 
 
-def _holder(trace: Trace, site: int, stack: int) -> Frame | None:
+def holder_frame(trace: Trace, site: int, stack: int) -> Frame | None:
+    """Return the frame that stands for a hold: where it was acquired, else what it was doing."""
     frame = trace.frames.get(site)
     if frame is not None and is_user_code(frame.filename):
         return frame

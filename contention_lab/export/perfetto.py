@@ -19,11 +19,11 @@ import numpy as np
 from contention_lab.analysis import lock_table
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import coordination_waits, hold_spans, lock_waits
+from contention_lab.analysis.waiters_over_time import waiters_over_time
 from contention_lab.export.export_format import ExportFormat
 from contention_lab.export.hand_over_pairs import hand_over_pairs
 from contention_lab.export.lanes import lanes
 from contention_lab.export.places import Words, program_name
-from contention_lab.export.waiters_over_time import waiters_over_time
 from contention_lab.report.visible_text import name
 from contention_lab.trace.layer_schema import WorldCall
 

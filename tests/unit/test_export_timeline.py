@@ -12,10 +12,10 @@ import numpy as np
 from export_case import case
 from hypothesis import given
 
+from contention_lab.analysis.waiters_over_time import waiters_over_time
 from contention_lab.export.hand_over_pairs import hand_over_pairs
 from contention_lab.export.lanes import lanes
 from contention_lab.export.registry import FORMATS
-from contention_lab.export.waiters_over_time import waiters_over_time
 from contention_lab.trace import Trace, TraceBuilder, parse
 
 

@@ -32,6 +32,13 @@ def waiters_over_time(
     waiting = np.cumsum(change[order])
     last_of_moment = np.append(times[1:] != times[:-1], True) if len(times) else times > 0
     times, waiting = times[last_of_moment], waiting[last_of_moment]
+    return thinned(times, waiting, most_points)
+
+
+def thinned(
+    times: Times, waiting: npt.NDArray[np.intp], most_points: int
+) -> tuple[Times, npt.NDArray[np.intp]]:
+    """Return at most so many of the points that `waiters_over_time` returns, as it does."""
     if len(times) <= most_points:
         return times, waiting
     length = -(-int(times[-1] - times[0] + 1) // (most_points - 1))

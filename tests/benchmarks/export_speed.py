@@ -5,9 +5,9 @@ Usage: python tests/benchmarks/export_speed.py [--events 1000000] [--runs 3]
 In the trace 16 threads take 24 locks in turn from 60 places, each waiting for one lock at a time,
 holding it, and now and then another one within; half of the events are waits, half holds. (With
 `--crowded` it is the one of `analysis_scale.py`, in which a thread waits for all locks at once and
-from everywhere, which no program does.) Each export runs in a fresh interpreter, formats taking turns; what is timed is
-loading the trace and writing the file, and memory is the largest resident set since the start of
-the interpreter. The goal is 3 s for a million events.
+from everywhere, which no program does.) Each export runs in a fresh interpreter, formats taking
+turns; what is timed is loading the trace and writing the file, and memory is the largest resident
+set since the start of the interpreter. The goal is 3 s for a million events.
 """
 
 from __future__ import annotations

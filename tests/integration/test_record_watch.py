@@ -300,7 +300,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path, started: list[Program])
     assert program.process.returncode == 0
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads the kernel's account")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the kernel's account")
 @pytest.mark.parametrize("options", [(), ("--subprocesses",)])
 def test_no_child_has_a_handler_of_the_signal(
     tmp_path: Path, started: list[Program], options: tuple[str, ...]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from contention_lab.cli.failure import loaded, reported
+from contention_lab.cli.failure import loaded, reported, warn
 
 
 @click.command(name="report", help=__doc__)
@@ -24,7 +24,8 @@ from contention_lab.cli.failure import loaded, reported
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write the page.  [default: the first trace, with .html]",
 )
-def command(paths: tuple[Path, ...], output: Path | None) -> None:
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
+def command(paths: tuple[Path, ...], output: Path | None, show: bool) -> None:
     """Write the page."""
     from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
@@ -44,6 +45,16 @@ def command(paths: tuple[Path, ...], output: Path | None) -> None:
         page.write_text(trace_page(traces, diagnoses), encoding="utf-8")
     click.echo(visible(summary), err=True)
     click.echo(page)
+    if show:
+        _open(page)
+
+
+def _open(page: Path) -> None:
+    """Show the page in the browser of the desktop, where there is one."""
+    import webbrowser
+
+    if not webbrowser.open(page.absolute().as_uri()):
+        warn([f"no browser was found; open {page} in one"])
 
 
 def _keep_other_files(page: Path) -> None:

@@ -41,3 +41,25 @@ def test_a_trace_or_a_program_is_never_written_over(
         assert main(["report", str(trace), "-o", str(target)]) == 2
         assert target.read_bytes() == before
         assert "name another file with -o" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("has_browser", [True, False])
+def test_the_page_is_opened_in_a_browser_if_there_is_one(
+    trace: Path,
+    has_browser: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    opened: list[str] = []
+
+    def browser(address: str) -> bool:
+        opened.append(address)
+        return has_browser
+
+    monkeypatch.setattr("webbrowser.open", browser)
+
+    assert main(["report", str(trace), "--open"]) == 0
+
+    page = trace.with_suffix(".html")
+    assert opened == [page.as_uri()]
+    assert (f"no browser was found; open {page}" in capsys.readouterr().err) is not has_browser

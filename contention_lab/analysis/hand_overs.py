@@ -11,13 +11,14 @@ It decides by who acquires and who releases alone, never by how long anything to
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.overlap import on_one_line
+from contention_lab.analysis.passed_turns import WakeUps, with_turns
 from contention_lab.analysis.processes import SHARED
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
@@ -44,8 +45,8 @@ def handed_over(trace: Trace) -> frozenset[int]:
     One is a signal if nearly all of its releases are by threads that have not acquired it, but for
     one acquire that arms it. Where the thread that releases was started after the lock had been
     acquired it may be that it was given what it releases, for as long as it lives: if that is so of
-    half of the holds, it is none. A lock that several processes share is none either: those who
-    acquire it may be elsewhere.
+    half of the holds of all that were made alike, it is none. A lock that several processes share
+    is none either: those who acquire it may be elsewhere.
     """
     counters = trace.counters
     locks, which = distinct(counters["lock"])
@@ -67,18 +68,39 @@ def handed_over(trace: Trace) -> frozenset[int]:
     threads, at = distinct(columns["release_thread"][holds.index])
     began = np.array([trace.thread(thread).start_ns for (thread,) in threads], dtype=np.float64)
     given = began[at] > holds.start_ns if len(at) else np.zeros(0, dtype=np.bool_)
-    return frozenset(
-        lock
-        for lock in suspects
-        if (mine := holds.lock == lock).any() and 2 * np.count_nonzero(given & mine) < mine.sum()
-    )
+    kinds: dict[tuple[Any, ...], int] = {}
+    kind_of = {one: kinds.setdefault(_made(trace, one), len(kinds)) for one in suspects}
+    held, which = distinct(holds.lock)
+    kind = np.array([kind_of[lock] for (lock,) in held], dtype=np.intp)[which]
+    handed, count = (np.bincount(part, minlength=len(kinds)) for part in (kind[given], kind))
+    is_signal = 2 * handed < count
+    signals = {lock for (lock,) in held if is_signal[kind_of[lock]]}
+    return frozenset(signals | _never_given(trace, signals, [lock for (lock,) in locks]))
+
+
+def _made(trace: Trace, number: int) -> tuple[Any, ...]:
+    """Return by what locks are made alike."""
+    lock = trace.lock(number)
+    return lock.type, lock.label, lock.site
+
+
+def _never_given(trace: Trace, signals: set[int], locks: list[int]) -> set[int]:
+    """Return the locks made like signals, and like these only, that nobody has released yet."""
+    alike = {_made(trace, one) for one in signals}
+    others = {one for one in locks if one not in signals and _made(trace, one) in alike}
+    counters = trace.counters
+    mine = np.isin(counters["lock"], [*others])
+    released = counters["hold_histogram"][mine].sum(axis=1) > 0
+    freed = {*counters["lock"][mine][released].tolist()}
+    mixed = {_made(trace, one) for one in freed}
+    return {one for one in others - freed if _made(trace, one) not in mixed}
 
 
 def with_signals(trace: Trace) -> Trace:
     """Return the trace with waits for signals as coordination, and without their holds.
 
     Each wait that got its signal is ended by the thread whose release came last before. Failed
-    tries stay what they are.
+    tries stay what they are. Locks that are made of signals are locks (see `passed_turns.py`).
     """
     locks = handed_over(trace)
     if not locks:
@@ -91,15 +113,19 @@ def with_signals(trace: Trace) -> Trace:
     for name in counters.dtype.names or ():
         if name not in _KEPT:
             counters[name][about] = 0
-    return replace(
+    waits, wakeups = _waits(trace, ids, np.flatnonzero(of_signal))
+    signalled = replace(
         trace,
-        wait_chunks=(_waits(trace, ids, np.flatnonzero(of_signal)),),
+        wait_chunks=(waits,),
         hold_chunks=((0, holds[~of_signal]),),
         counter_chunks=(counters,),
     )
+    return with_turns(signalled, wakeups)
 
 
-def _waits(trace: Trace, ids: npt.NDArray[np.uint32], held: npt.NDArray[np.intp]) -> Records:
+def _waits(
+    trace: Trace, ids: npt.NDArray[np.uint32], held: npt.NDArray[np.intp]
+) -> tuple[Records, WakeUps]:
     waits = trace.waits.copy()
     mine = np.flatnonzero(
         np.isin(waits["lock"], ids)
@@ -112,16 +138,26 @@ def _waits(trace: Trace, ids: npt.NDArray[np.uint32], held: npt.NDArray[np.intp]
     spans = hold_spans(trace).where(held)
     spans = spans.where((trace.holds["flags"][held] & int(HoldFlag.OPEN)) == 0)
     if not len(mine) or not len(spans.index):
-        return waits
+        mine = mine[:0]
     lock = waits["lock"][mine].astype(np.int64)
     until = waits["end_ns"][mine].astype(np.int64) - waits["gil_ns"][mine].astype(np.int64)
     release, got = on_one_line((spans.lock, spans.end_ns), (lock, until))
     order = np.argsort(release, kind="stable")
     before = np.searchsorted(release[order], got, side="right") - 1
-    last = order[np.maximum(before, 0)]
+    last = order[np.maximum(before, 0)] if len(order) else before
     known = (before >= 0) & (spans.lock[last] == lock)
     known &= waits["outcome"][mine] == Outcome.ACQUIRED
     giver = trace.holds[spans.index[last[known]]]
-    waits["holder"][mine[known]] = giver["release_thread"]
-    waits["holder_stack"][mine[known]] = giver["stack"]
-    return waits
+    mine, until = mine[known], until[known]
+    waits["holder"][mine] = giver["release_thread"]
+    waits["holder_stack"][mine] = giver["stack"]
+    return waits, WakeUps(
+        wait=mine,
+        lock=lock[known],
+        thread=waits["thread"][mine].astype(np.int64),
+        start_ns=waits["start_ns"][mine].astype(np.int64),
+        got_ns=until,
+        giver=giver["release_thread"].astype(np.int64),
+        given_ns=spans.end_ns[last[known]],
+        stack=giver["stack"].astype(np.int64),
+    )

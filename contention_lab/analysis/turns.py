@@ -16,6 +16,8 @@ from contention_lab.analysis.distinct import places
 from contention_lab.analysis.overlap import on_one_line
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Trace
 
@@ -39,6 +41,8 @@ class Turns:
         Thread with the most retakes, 0 for none.
     owner_share
         Its share of the retakes.
+    overtaken_share
+        Share of the waits that ended while somebody waited who had come before.
     """
 
     hand_overs: int
@@ -47,6 +51,7 @@ class Turns:
     fairness: float
     owner: int
     owner_share: float
+    overtaken_share: float
 
     @property
     def retake_share(self) -> float:
@@ -92,7 +97,18 @@ def turns(trace: Trace, waits: Spans, holds: Spans) -> Turns:
         fairness=_fairness(trace, ids, np.unique(waits.thread)),
         owner=int(owners[np.argmax(counts)]) if retakes else 0,
         owner_share=float(counts.max() / retakes) if retakes else 0.0,
+        overtaken_share=_overtaken_share(starts, ends),
     )
+
+
+def _overtaken_share(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> float:
+    """Return the share of waits that began after one that ended later; by lock on one line."""
+    if not len(starts):
+        return 0.0
+    order = np.argsort(ends, kind="stable")
+    starts = starts[order]
+    earliest = np.minimum.accumulate(starts[::-1])[::-1]
+    return float(np.count_nonzero(earliest < starts) / len(starts))
 
 
 def _fairness(trace: Trace, locks: np.ndarray, waiters: np.ndarray) -> float:

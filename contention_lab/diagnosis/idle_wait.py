@@ -138,7 +138,13 @@ def _reason(file: CaseFile, awaited: Awaited) -> str:
     if case.purpose not in (Purpose.ITEM, Purpose.TASK) and case.woken_share < MOSTLY:
         return f"and for most of that nobody wakes {it}: a timeout does, or nothing"
     has_work = awaited.work_share >= LEAST_WORK_OF_WAIT
-    if not has_work and not any(file.trace.thread(one).is_main for one in case.waiters):
+    # A lock that is used as a signal may be part of a lock that the program has made itself.
+    is_for_work = case.purpose is not Purpose.PERMIT or "emaphore" in case.lock.type
+    if (
+        is_for_work
+        and not has_work
+        and not any(file.trace.thread(one).is_main for one in case.waiters)
+    ):
         waited = duration(case.wait_ns / 1e9)
         return f"since there is nothing to do; the {waited} of waiting cost nothing"
     if awaited.busy_share < LEAST_BUSY:

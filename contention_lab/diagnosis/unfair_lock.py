@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.analysis.passed_turns import MADE_BY_HAND
 from contention_lab.analysis.turns import turns
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.serialised_by_lock import waiting_threads
@@ -41,6 +42,10 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - it is nearly always the same thread, and over the whole run it gets the lock many times as
       often as the threads that wait. Threads that have a long turn each are not treated unfairly.
 
+    Or, of a lock that the program made itself of a signal for each waiter, instead of the last two:
+    more than half of those who get it come before others who have waited for longer, and over the
+    whole run some get it many times as often as others.
+
     Loops of failed tries are left to other findings. Severity is the share of the users' time.
     """
     for at, case in enumerate(file.cases):
@@ -53,7 +58,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
             continue
         taken = turns(file.trace, *file.spans(at))
         if is_unfair(taken):
-            yield _finding(case, taken)
+            yield _finding(case, taken, _retaken(case, taken))
+        elif case.lock.type.endswith(MADE_BY_HAND) and is_overtaken(taken):
+            yield _finding(case, taken, _overtaken(case, taken))
 
 
 def is_unfair(taken: Turns) -> bool:
@@ -67,18 +74,33 @@ def is_unfair(taken: Turns) -> bool:
     )
 
 
-def _finding(case: LockCase, taken: Turns) -> Finding:
+def is_overtaken(taken: Turns) -> bool:
+    """Tell whether a lock goes to those who came last, and some hardly get it."""
+    return taken.overtaken_share >= LEAST_RETAKE_SHARE and taken.fairness <= MOST_FAIRNESS
+
+
+def _retaken(case: LockCase, taken: Turns) -> str:
+    return (
+        f"one thread releases {lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and "
+        f"takes it again before any of them, {number(taken.retaken_in_row)} times in a row "
+        f"({percent(taken.retake_share)} of all hand-overs)."
+    )
+
+
+def _overtaken(case: LockCase, taken: Turns) -> str:
+    return (
+        f"{lock_and_origin(case.lock)} goes to threads that came later, "
+        f"{percent(taken.overtaken_share)} of the times, from {place(case.culprits[0].code)}."
+    )
+
+
+def _finding(case: LockCase, taken: Turns, how: str) -> Finding:
     severity = min(case.blamed_wait_share, LARGEST_SEVERITY)
     high = 1.0 / (1.0 - severity)
     return Finding(
         kind=KIND,
         severity=severity,
-        summary=(
-            f"{waiting_threads(case, 'starve')} in {names(case.victims, most=2)}: one thread "
-            f"releases {lock_and_origin(case.lock)} in {place(case.culprits[0].code)} and takes it "
-            f"again before any of them, {number(taken.retaken_in_row)} times in a row "
-            f"({percent(taken.retake_share)} of all hand-overs)."
-        ),
+        summary=(f"{waiting_threads(case, 'starve')} in {names(case.victims, most=2)}: {how}"),
         lock=case.lock,
         victims=case.victims,
         culprits=case.culprits,
@@ -87,6 +109,7 @@ def _finding(case: LockCase, taken: Turns) -> Finding:
             "hand_overs": taken.hand_overs,
             "retakes": taken.retakes,
             "retakes_in_a_row": taken.retaken_in_row,
+            "overtaken_share": taken.overtaken_share,
             "fairness": taken.fairness,
         },
         remedies=(

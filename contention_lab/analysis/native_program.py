@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LATE_NS: Final = 200_000
-"""A release is noted after it, once all who are let in have been woken."""
+"""What has a lock in code of its own is released before it wakes others by a call, which is seen."""
 
 
 def is_native_program(trace: Trace) -> bool:
@@ -98,7 +98,7 @@ def _starts(holds: Records, waits: Records) -> Integers:
     start = _times(holds, "start_ns")
     before = np.concatenate([[0], end[:-1]])
     got = np.sort(_times(waits[waits["outcome"] == Outcome.ACQUIRED], "end_ns"))
-    # Whoever this very release has let in may have noted that first.
+    # Whoever this very release has let in may have it already.
     last = np.searchsorted(got, end - LATE_NS, side="left") - 1
     taken = np.where(last >= 0, np.append(got, 0)[last], 0)
     since = np.maximum(before, taken)

@@ -113,16 +113,16 @@ cl_native_yielded(uint64_t begun, const void *caller)
 
 /* The calling thread has released a lock that others wait for, or has signalled a condition. */
 static void
-cl_native_released(uint32_t kind, const void *lock, const void *caller)
+cl_native_released(uint64_t now, uint32_t kind, const void *lock, const void *caller)
 {
-    if (cl_native_wait_begin() == 0 || cl_native_is_ours(lock, caller)) {
+    if (cl_native_is_ours(lock, caller)) {
         return;
     }
     /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
     int waited = cl_native_mine.lock == lock;
     cl_native_mine.lock = waited ? NULL : cl_native_mine.lock;
     int is_signal = kind == CL_NATIVE_SEM || kind == CL_NATIVE_COND;
-    uint64_t now = cl_now(), *last = &cl_native_mine.last_release[is_signal];
+    uint64_t *last = &cl_native_mine.last_release[is_signal];
     if (now - *last < (is_signal ? CL_SIGNAL_EVERY_NS : CL_RELEASE_EVERY_NS) && now > *last) {
         return;
     }

@@ -30,19 +30,17 @@ syscall(long number, ...)
         return -1;
     }
     int command = (int)a[1] & FUTEX_CMD_MASK;
-    uint64_t begun = table == NULL || number != SYS_futex
-                             || (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET)
-                         ? 0
-                         : table->native_wait_begin();
+    int waits = number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+    int wakes = number == SYS_futex && (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET);
+    uint64_t begun = table != NULL && (waits || wakes) ? table->native_wait_begin() : 0;
     long result = cl_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    if (begun != 0) {
+    if (begun != 0 && waits) {
         int error = errno;
         table->native_wait_end(begun, CL_NATIVE_FUTEX, (const void *)a[0], 0, CL_CALLER, result != 0);
         errno = error;
     }
-    else if (table != NULL && number == SYS_futex
-             && (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET)) {
-        table->native_released(CL_NATIVE_FUTEX, (const void *)a[0], CL_CALLER);
+    else if (begun != 0) {
+        table->native_released(begun, CL_NATIVE_FUTEX, (const void *)a[0], CL_CALLER);
     }
     return result;
 }

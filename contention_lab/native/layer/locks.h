@@ -76,13 +76,13 @@ CL_PUBLIC int
 pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
     const cl_layer_table *table = cl_attached();
-    int waited_for = table != NULL && cl_rwlock_is_waited_for(lock);
+    uint64_t at = table != NULL && cl_rwlock_is_waited_for(lock) ? table->native_wait_begin() : 0;
     if (CL_REAL(pthread_rwlock_unlock) == NULL) {
         return ENOSYS;
     }
     int result = cl_real.pthread_rwlock_unlock(lock);
-    if (__builtin_expect(waited_for, 0)) {
-        table->native_released(CL_NATIVE_RWLOCK, lock, CL_CALLER);
+    if (__builtin_expect(at != 0, 0)) {
+        table->native_released(at, CL_NATIVE_RWLOCK, lock, CL_CALLER);
     }
     return result;
 }
@@ -123,11 +123,12 @@ pthread_spin_unlock(pthread_spinlock_t *lock)
     if (CL_REAL(pthread_spin_unlock) == NULL) {
         return ENOSYS;
     }
-    int waited_for =
-        table != NULL && atomic_load_explicit(cl_spin_waiters(lock), memory_order_relaxed) != 0;
+    uint64_t at = table != NULL && atomic_load_explicit(cl_spin_waiters(lock), memory_order_relaxed) != 0
+                      ? table->native_wait_begin()
+                      : 0;
     int result = cl_real.pthread_spin_unlock(lock);
-    if (__builtin_expect(waited_for, 0)) {
-        table->native_released(CL_NATIVE_SPIN, (const void *)(uintptr_t)lock, CL_CALLER);
+    if (__builtin_expect(at != 0, 0)) {
+        table->native_released(at, CL_NATIVE_SPIN, (const void *)(uintptr_t)lock, CL_CALLER);
     }
     return result;
 }

@@ -82,16 +82,15 @@ cl_program_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t ho
 }
 
 static void
-cl_program_released(uint32_t kind, const void *lock, const void *caller)
+cl_program_released(uint64_t now, uint32_t kind, const void *lock, const void *caller)
 {
-    uint64_t now = cl_program_wait_begin();
     if (kind == CL_NATIVE_COND) {
         return; /* a wait for it is one for others, and they are not seen */
     }
     /* Who has got it after a wait always comes here when it lets go: the lock is marked as waited for. */
     int waited = cl_program_mine.lock == lock;
     cl_program_mine.lock = waited ? NULL : cl_program_mine.lock;
-    if (now == 0 || now - cl_program_mine.last_release < CL_PROGRAM_RELEASE_NS) {
+    if (now - cl_program_mine.last_release < CL_PROGRAM_RELEASE_NS) {
         return;
     }
     int error = errno;

@@ -83,13 +83,13 @@ sem_post(sem_t *semaphore)
         errno = ENOSYS;
         return -1;
     }
-    int waited_for = table != NULL && cl_sem_is_waited_for(semaphore);
+    uint64_t at = table != NULL && cl_sem_is_waited_for(semaphore) ? table->native_wait_begin() : 0;
     if (table != NULL && table->counts && cl_tally_signals(semaphore, CL_CALLER)) {
         table->native_signals(semaphore); /* before anybody who waits can go on */
     }
     int result = cl_real.sem_post(semaphore);
-    if (__builtin_expect(waited_for, 0)) {
-        table->native_released(CL_NATIVE_SEM, semaphore, CL_CALLER);
+    if (__builtin_expect(at != 0, 0)) {
+        table->native_released(at, CL_NATIVE_SEM, semaphore, CL_CALLER);
     }
     return result;
 }

@@ -134,15 +134,17 @@ CL_PUBLIC int
 pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     const cl_layer_table *table = cl_attached();
-    int waited_for = table != NULL && cl_mutex_is_waited_for(mutex);
+    uint64_t at = table != NULL && cl_mutex_is_waited_for(mutex) && !cl_is_gil(table, mutex)
+                      ? table->native_wait_begin()
+                      : 0;
     int result = CL_REAL(pthread_mutex_unlock) == NULL ? __pthread_mutex_unlock(mutex)
                                                        : cl_real.pthread_mutex_unlock(mutex);
     /* From here on the mutex may be gone: only its address is used. */
     if (__builtin_expect(table != NULL && table->gil_mutex == mutex, 0)) {
         table->gil_settled();
     }
-    else if (__builtin_expect(waited_for, 0) && !cl_is_gil(table, mutex)) {
-        table->native_released(CL_NATIVE_MUTEX, mutex, CL_CALLER);
+    else if (__builtin_expect(at != 0, 0)) {
+        table->native_released(at, CL_NATIVE_MUTEX, mutex, CL_CALLER);
     }
     return result;
 }
@@ -203,7 +205,7 @@ cl_cond_is_waited_for(const pthread_cond_t *cond)
 /* A signal to one or to all. The condition may be gone afterwards. */
 #define CL_SIGNAL_BODY(name) \
     const cl_layer_table *table = cl_attached(); \
-    int waited_for = 0; \
+    uint64_t at = 0; \
     if (CL_REAL(name) == NULL) { \
         return ENOSYS; \
     } \
@@ -213,12 +215,12 @@ cl_cond_is_waited_for(const pthread_cond_t *cond)
     else if (table != NULL && table->gil_switched == cond) { \
         table->gil_taken(); \
     } \
-    else if (table != NULL) { \
-        waited_for = cl_cond_is_waited_for(cond) && !cl_is_gil(table, cond); \
+    else if (table != NULL && cl_cond_is_waited_for(cond) && !cl_is_gil(table, cond)) { \
+        at = table->native_wait_begin(); \
     } \
     int result = cl_real.name(cond); \
-    if (__builtin_expect(waited_for, 0)) { \
-        table->native_released(CL_NATIVE_COND, cond, CL_CALLER); \
+    if (__builtin_expect(at != 0, 0)) { \
+        table->native_released(at, CL_NATIVE_COND, cond, CL_CALLER); \
     } \
     return result;
 

@@ -19,7 +19,7 @@ enum {
 
 #define CL_LAYER_ATTACH "contention_lab_layer_attach"
 #define CL_LAYER_ABI_NAME "contention_lab_layer_abi"
-#define CL_LAYER_VERSION 2u /* to be raised when a field changes its place or its meaning */
+#define CL_LAYER_VERSION 3u /* to be raised when a field changes its place or its meaning */
 
 typedef struct {
     uint32_t abi; /* CL_LAYER_ABI; stays the first field, of this type */
@@ -40,8 +40,9 @@ typedef struct {
     uint64_t (*native_wait_begin)(void);
     void (*native_wait_end)(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder,
                             const void *caller, int gave_up);
-    /* A lock that others wait for has been released, a condition that they wait for signalled. */
-    void (*native_released)(uint32_t kind, const void *lock, const void *caller);
+    /* A lock that others wait for has been released, a condition that they wait for signalled: `at` is a moment
+     * just before, as of native_wait_begin(), since whoever is let in may take the core of who lets him in. */
+    void (*native_released)(uint64_t at, uint32_t kind, const void *lock, const void *caller);
     /* The thread has let others run, as spinlocks of libraries do: since when, as of native_wait_begin(). */
     void (*native_yielded)(uint64_t begun, const void *caller);
     /* Whether the layer is to count what is taken at once (tally.h), and tell of semaphores that turn out to be

@@ -1,0 +1,72 @@
+"""`record ./program`: releases are timed when they happen, whoever gets the core afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from layer_programs import functions, load_program, needs_compiler, needs_layer, record_program
+
+from contention_lab.trace import WaitKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [needs_layer, needs_compiler]
+
+ONE_CORE = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+static volatile unsigned long total;
+static void *wait_for_it(void *unused)
+{
+    struct timespec t;
+    pthread_barrier_wait(&barrier);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    do { /* keeps the core that it has got from whoever let it in */
+        for (int i = 0; i < 1000; i++) { total += i; }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    } while (t.tv_nsec < 50000000);
+    return unused;
+}
+__attribute__((noinline)) void hold(void)
+{
+    struct timespec nap = {0, 20000000};
+    struct sched_param idle = {0};
+    pthread_mutex_lock(&mutex);
+    pthread_barrier_wait(&barrier);
+    nanosleep(&nap, NULL);
+    sched_setscheduler(0, SCHED_IDLE, &idle); /* of this thread */
+    pthread_mutex_unlock(&mutex);
+    total++;
+}
+int main(void)
+{
+    pthread_t thread;
+    cpu_set_t one;
+    sched_getaffinity(0, sizeof one, &one);
+    for (int cpu = 0, found = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &one) && found++) { CPU_CLR(cpu, &one); }
+    }
+    sched_setaffinity(0, sizeof one, &one);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, wait_for_it, NULL);
+    hold();
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+
+
+def test_who_lets_another_in_and_loses_the_core_to_it_has_released_before(tmp_path: Path) -> None:
+    assert record_program(tmp_path, ONE_CORE)[0] == 0
+    trace = load_program(tmp_path)
+
+    [wait] = trace.waits[trace.waits["kind"] == WaitKind.CONTENTION]
+    [held] = [hold for hold in trace.holds if "hold" in functions(trace, hold["stack"])]
+
+    assert held["end_ns"] <= wait["end_ns"]

@@ -25,12 +25,22 @@ from contention_lab.report.visible_text import name, short_path, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-STYLES: Final = ("page.css", "tables.css", "flame.css")
+STYLES: Final = ("page.css", "tables.css", "flame.css", "timeline.css")
 SCRIPTS: Final = (
     "quantity.js",
+    "hash_state.js",
+    "fitted_text.js",
     "flame_tree.js",
     "flame_canvas.js",
     "flame_view.js",
+    "packed_integers.js",
+    "timeline_layer.js",
+    "timeline_model.js",
+    "timeline_words.js",
+    "timeline_axis.js",
+    "timeline_paint.js",
+    "timeline_canvas.js",
+    "timeline_view.js",
     "tables.js",
     "theme.js",
     "main.js",
@@ -98,8 +108,10 @@ def style_sheet() -> str:
 
 @lru_cache(maxsize=1)
 def program() -> str:
-    """All scripts, in one function, so that nothing leaks into the page."""
-    return '"use strict";(() => {\n' + "".join(_static(file) for file in SCRIPTS) + "})();\n"
+    """All scripts, in one function, so that nothing leaks into the page; without comments."""
+    lines = (line.strip() for file in SCRIPTS for line in _static(file).splitlines())
+    code = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return f'"use strict";(() => {{\n{code}\n}})();\n'
 
 
 @lru_cache(maxsize=1)

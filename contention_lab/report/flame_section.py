@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.report.flame_kinds import shown_kinds
-from contention_lab.report.flame_table import FrameTable, fair_limit, flatten, tree_size
+from contention_lab.report.flame_table import fair_limit, flatten, tree_size
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contention_lab.report.flame_table import FrameTable
     from contention_lab.report.point_view import PointView
 
 
-def flame_data(points: Sequence[PointView]) -> dict[str, Any]:
-    """What the script draws: `frames`, and for each run its label and its trees."""
-    frames = FrameTable()
+def flame_data(points: Sequence[PointView], frames: FrameTable) -> dict[str, Any]:
+    """What the script draws of each run, by its key: its label and its trees.
+
+    Parameters
+    ----------
+    points : sequence of PointView
+        The runs of the page.
+    frames : FrameTable
+        Gets the frames that it lacks.
+    """
     kinds = shown_kinds(point.flames for point in points)
     limit = fair_limit([tree_size(p.flames[kind.key]) for p in points for kind in kinds])
-    runs = {
+    return {
         point.key: {
             "label": name(point.label),
             "views": {
@@ -32,7 +40,6 @@ def flame_data(points: Sequence[PointView]) -> dict[str, Any]:
         }
         for point in points
     }
-    return {"frames": frames.rows, "points": runs}
 
 
 def main_point(points: Sequence[PointView]) -> PointView | None:

@@ -19,6 +19,7 @@ from contention_lab.report.lock_lines import LockLines, lock_lines
 from contention_lab.report.native_lines import NativeLines, native_lines
 from contention_lab.report.recorder_facts import RecorderFacts, recorder_facts
 from contention_lab.report.thread_bars import thread_bars
+from contention_lab.report.timeline import Timeline, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +56,7 @@ class PointView:
     gil: GilView | None
     """None on a build without one, or where nothing saw it."""
     native: NativeLines
+    timeline: Timeline
 
     @property
     def waiting_s(self) -> float:
@@ -94,4 +96,5 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         recorder_facts(trace),
         gil_view(trace),
         native_lines(trace),
+        timeline(trace, divided),
     )

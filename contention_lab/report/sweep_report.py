@@ -14,7 +14,8 @@ from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import listed, render
 from contention_lab.report.flame_kinds import shown_kinds
-from contention_lab.report.flame_section import flame_data, groups, main_point
+from contention_lab.report.flame_section import groups, main_point
+from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair, plot_pair
 from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.sweep_table import point_rows, thread_counts, variant_rows
@@ -64,6 +65,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
     verdict = result.get("verdict") or {}
     lines = list(verdict.get("lines") or [verdict.get("summary") or "No verdict was reached."])
     rows = point_rows(result)
+    data, timelines = page_data(views, sweep=True)
     context = {
         "version": result["package_version"],
         "title": name(scenario["title"] or scenario["name"]),
@@ -89,6 +91,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "bounds": [bound for bound in result.get("bounds", ()) if bound.get("text")],
         "points": views,
         "current": current,
+        "timelines": timelines,
         "point_groups": groups(views),
         "flame_kinds": shown_kinds(view.flames for view in views),
         "machine": conditions.machine_rows(machine, result["python"], result["package_version"]),
@@ -97,7 +100,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "story": scenario.get("story") or "",
         "parameters": conditions.parameters(scenario),
     }
-    return render("sweep.html", flame_data(views), context)
+    return render("sweep.html", data, context)
 
 
 def _views(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]) -> list[PointView]:

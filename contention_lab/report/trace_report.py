@@ -14,7 +14,8 @@ from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import render
 from contention_lab.report.finding_view import finding_view
 from contention_lab.report.flame_kinds import shown_kinds
-from contention_lab.report.flame_section import flame_data, groups, main_point
+from contention_lab.report.flame_section import groups, main_point
+from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.quantity import seconds
@@ -64,6 +65,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
     trace, diagnosis = traces[at], diagnoses[at]
     python, machine = trace.meta.get("python") or {}, trace.meta.get("machine") or {}
     version = str(trace.meta.get("package_version") or "")
+    data, timelines = page_data(views)
     context = {
         "version": version,
         "title": name(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"),
@@ -78,6 +80,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "facts": _facts(trace, python, machine),
         "points": views,
         "current": current,
+        "timelines": timelines,
         "point_groups": groups(views),
         "thread_plots": {view.key: _plots(view) for view in views if view.bars},
         "states": used_states([bar for view in views for bar in view.bars]),
@@ -87,7 +90,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "machine": conditions.machine_rows(machine, python, version),
         "unseen": conditions.unseen(python, native_layer=trace.meta.get("native_layer") is True),
     }
-    return render("trace.html", flame_data(views), context)
+    return render("trace.html", data, context)
 
 
 def _plots(view: PointView) -> PlotPair:

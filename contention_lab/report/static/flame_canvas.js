@@ -126,24 +126,13 @@ class FlameCanvas {
     this.#fill(left, right - left - gap, y, colour);
     if (right - left > 26) {
       context.fillStyle = ink;
-      context.fillText(this.#fitted(name, right - left - 10), left + 5, y + this.row / 2);
+      context.fillText(fitted(context, this.widths, name, right - left - 10), left + 5, y + this.row / 2);
     }
     if (node === this.chosen) {
       context.strokeStyle = this.focus;
       context.lineWidth = 2;
       context.strokeRect(left + 1, y + 1, Math.max(1, right - left - 3), this.row - 3);
     }
-  }
-
-  #fitted(name, room) {
-    let width = this.widths.get(name);
-    if (width === undefined) {
-      width = this.context.measureText(name).width;
-      this.widths.set(name, width);
-    }
-    if (width <= room) return name;
-    const letters = Array.from(name); // not in the middle of an emoji
-    return `${letters.slice(0, Math.max(1, Math.floor((letters.length * room) / width) - 1)).join("")}…`;
   }
 
   // The node under a point of the canvas, or -1.

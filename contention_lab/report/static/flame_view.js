@@ -1,9 +1,10 @@
 // The flame graph section: choice of view, search, zoom, keyboard, tooltip and what is read out.
 
 class FlameView {
-  constructor(root, data) {
+  constructor(root, data, hash) {
     this.root = root;
     this.data = data;
+    this.hash = hash;
     this.trees = new Map();
     const find = (name) => root.querySelector(`[data-flame=${name}]`);
     this.canvas = find("canvas");
@@ -56,8 +57,23 @@ class FlameView {
     this.choose(this.view);
   }
 
+  // Show what a link wants.
+  restore(wanted) {
+    const tab = this.tabs.find((one) => one.dataset.view === wanted.get("flame"));
+    if (tab) this.choose(tab.dataset.view);
+    if (wanted.has("search")) {
+      this.searchField.value = wanted.get("search");
+      this.search();
+    }
+    const frame = hashNumber(wanted.get("frame"));
+    if (this.tree && frame >= 0 && frame < this.tree.size) this.zoom(frame);
+    if (tab || (frame >= 0 && this.tree)) this.root.scrollIntoView();
+  }
+
   choose(view) {
     this.view = view;
+    this.hash.set("flame", view === this.tabs[0].dataset.view ? null : view);
+    this.hash.set("frame", null);
     for (const tab of this.tabs) {
       const chosen = tab.dataset.view === view;
       tab.setAttribute("aria-selected", String(chosen));
@@ -85,6 +101,7 @@ class FlameView {
 
   search() {
     const text = this.searchField.value.trim();
+    this.hash.set("search", text);
     if (!this.tree) {
       this.matches.textContent = "";
       return;
@@ -98,6 +115,7 @@ class FlameView {
   zoom(node) {
     this.graph.chosen = node;
     this.graph.zoom(node);
+    this.hash.set("frame", node || null);
     this.readout.textContent = this.describe(node);
   }
 

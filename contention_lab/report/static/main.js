@@ -4,7 +4,18 @@ const data = JSON.parse(document.getElementById("data").textContent);
 document.documentElement.classList.add("scripted");
 
 const flameRoot = document.getElementById("flame");
-const flame = flameRoot ? new FlameView(flameRoot, data) : null;
+const hash = new HashState((wanted) => {
+  const run = wanted.get("run");
+  if (Object.hasOwn(data.points ?? {}, run) && chooser && chooser.value !== run) {
+    chooser.value = run;
+    showPoint(run);
+  }
+  restore(wanted);
+});
+const flame = flameRoot ? new FlameView(flameRoot, data, hash) : null;
+const timelineRoot = document.getElementById("timeline");
+const timeline = timelineRoot ? new TimelineView(timelineRoot, data, hash) : null;
+
 
 function showPoint(key) {
   for (const part of document.querySelectorAll("details.point")) {
@@ -14,13 +25,25 @@ function showPoint(key) {
   for (const name of document.querySelectorAll("[data-point-label]")) {
     name.textContent = data.points[key].label;
   }
+  if (timeline) timeline.showPoint(key);
   if (flame) flame.showPoint(key);
+}
+
+function restore(wanted) {
+  if (flame) flame.restore(wanted);
+  if (timeline) timeline.restore(wanted);
 }
 
 const chooser = document.getElementById("point");
 if (chooser) {
-  chooser.addEventListener("change", () => showPoint(chooser.value));
+  const wanted = new Map(hash.values);
+  if (Object.hasOwn(data.points, wanted.get("run") ?? "")) chooser.value = wanted.get("run");
+  chooser.addEventListener("change", () => {
+    hash.set("run", chooser.value);
+    showPoint(chooser.value);
+  });
   showPoint(chooser.value);
+  restore(wanted);
 }
 
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
@@ -29,5 +52,9 @@ setUpTheme(document.getElementById("theme"), () => {
   if (flame && flame.tree) {
     flame.graph.recolour();
     flame.graph.draw();
+  }
+  if (timeline && timeline.model) {
+    timeline.graph.recolour();
+    timeline.graph.draw();
   }
 });

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Holder = tuple[int, int, int]
 
 LATE_NS: Final = 50_000
-"""What has a lock in code of its own is released before it wakes others by a call, which is seen."""
+"""Locks in code of its own a program releases before the call that wakes others, which is seen."""
 
 
 def blamed_releases(waits: Records, releases: Records) -> Mapping[Holder, int]:

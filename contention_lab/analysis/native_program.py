@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LATE_NS: Final = 200_000
-"""What has a lock in code of its own is released before it wakes others by a call, which is seen."""
+"""Locks in code of its own a program releases before the call that wakes others, which is seen."""
 
 
 def is_native_program(trace: Trace) -> bool:

@@ -106,7 +106,11 @@ def post(channel: int, ns: float, spread: float = 0.0) -> Step:
 
 
 def serve(channel: int, gil: bool = False) -> Step:
-    """Serve a channel for ever; `gil`: the work needs the GIL."""
+    """Do the work of a channel's next request; `gil`: it needs the GIL.
+
+    What comes after it is done for each request, before the reply. An endless queue serves for
+    ever.
+    """
     return Step(Op.SERVE, OpFlag.GIL if gil else OpFlag.NONE, 0, channel)
 
 

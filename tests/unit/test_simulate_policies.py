@@ -26,6 +26,7 @@ from contention_lab.simulate.program import (
 from contention_lab.simulate.textbook import ClosedSystem
 
 if TYPE_CHECKING:
+    from contention_lab.simulate.engine import Engine
     from contention_lab.simulate.outcome import Outcome
 
 TWO_CORES = Machine(2, slice_ns=1.4e6)
@@ -168,6 +169,18 @@ def test_who_posts_does_not_wait_for_the_server() -> None:
 
     assert end(call(0, 500.0)) == 1000.0
     assert end(post(0, 500.0)) == 0.0
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_what_a_server_does_after_the_work_comes_before_its_reply(engine: Engine) -> None:
+    one = Program()
+    channel = one.add_lock(POLICIES["channel"].lock(NO_COSTS))
+    one.add_thread(one.add_queue([[serve(channel), compute(40.0)]], endless=True))
+    sender = one.add_thread(one.add_queue([[call(channel, 500.0)] * 3]))
+
+    found = simulate(one.tables(Machine.ideal(2)), engine)
+
+    assert found.threads["end_ns"][sender] == 3 * 540.0
 
 
 def gil_program(threads: int, python_ns: float, native_ns: float, gil: bool = True) -> Program:

@@ -126,6 +126,8 @@ class Batch:
         The crew waited for the others so much that these count for when the batch ends.
     servers
         (id, needs the GIL) of channels, each with a thread that serves it.
+    serving_ns
+        Python code that a server runs for each request, beside its work.
     closing
         Steps to go through once all other work was taken; targets are ids.
     notes
@@ -142,6 +144,7 @@ class Batch:
     each_its_own: bool = True
     awaits_others: bool = False
     servers: tuple[tuple[int, bool], ...] = ()
+    serving_ns: float = 0.0
     closing: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -11,7 +11,7 @@ from contention_lab.simulate.batch.batch import BatchTime
 from contention_lab.simulate.engine import simulate
 from contention_lab.simulate.packing import EndReason
 from contention_lab.simulate.policies import POLICIES
-from contention_lab.simulate.program import NO_OPS, Program, serve
+from contention_lab.simulate.program import NO_OPS, Program, compute, serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,10 @@ class Runner:
         for number, other in enumerate(others, len(crew)):
             program.add_thread(_add(program, [other], self._starts[[number]], []))
         for id_, needs_gil in batch.servers:
-            program.add_thread(program.add_queue([[serve(place[id_], needs_gil)]], endless=True))
+            steps = [serve(place[id_], needs_gil)]
+            if batch.serving_ns > 0.0:
+                steps.append(compute(batch.serving_ns, gil=True))
+            program.add_thread(program.add_queue([steps], endless=True))
         return program, len(groups) if own else threads
 
 

@@ -81,8 +81,8 @@ book_all(state *s)
         if (thread->place == RUNNING) {
             settle(s, thread);
         }
-        if (thread->serving) {
-            book_busy(s, &s->locks[s->in->ops[thread->pc].target]);
+        if (thread->serves != NULL) {
+            book_busy(s, thread->serves);
         }
     }
     for (size_t i = 0; i < s->in->lock_count; i++) {

@@ -41,12 +41,13 @@ struct sim_thread {
     sim_core *core, *last_core;
     uint32_t stamp;      /* an END or WAKE event with another stamp is void */
     sim_lock *lock;      /* the one it waits for */
-    int reading, parked, has_gil, serving;
+    int reading, parked, has_gil;
     double waiting_since, backoff, asked_at, ready_since;
     uint32_t wait_stamp;
     uint64_t switches_seen;
     int32_t shard;
-    sim_thread *client; /* of the request being served */
+    sim_lock *serves;   /* the channel of which it does a request; NULL: none */
+    sim_thread *client; /* of that request */
     sim_lock *held;     /* owned alone, newest first */
     sim_thread *ready_next, *wait_next, *wait_previous, *spin_next, *spin_previous;
     thread_stats *stats;

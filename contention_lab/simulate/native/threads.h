@@ -139,13 +139,14 @@ send_request(state *s, sim_thread *thread, sim_lock *channel, double ns, int wan
     return cost > 0;
 }
 
-/* Replies to the request that is done and begins the next; false if the server has to wait. */
+/* Replies to the request that is done and begins the next, after which the server's further steps
+ * follow; false if it has to wait. */
 static int
 serve(state *s, sim_thread *thread, sim_lock *channel, int needs_gil)
 {
-    if (thread->serving) {
+    if (thread->serves != NULL) {
         sim_thread *client = thread->client;
-        thread->serving = 0;
+        thread->serves = NULL;
         book_busy(s, channel);
         if (client != NULL) {
             client->lock = NULL;
@@ -176,7 +177,7 @@ serve(state *s, sim_thread *thread, sim_lock *channel, int needs_gil)
     if (first->next == NULL) {
         channel->request_last = NULL;
     }
-    thread->serving = 1;
+    thread->serves = channel;
     thread->client = first->client;
     double waited = s->now - first->sent_at;
     channel->stats->contended += waited > 0;
@@ -190,6 +191,7 @@ serve(state *s, sim_thread *thread, sim_lock *channel, int needs_gil)
     channel->busy_since = s->now;
     thread->pending = first->ns;
     thread->pending_gil = needs_gil;
+    thread->pc++;
     free(first);
     return 1;
 }

@@ -106,8 +106,5 @@ def _book_all(state: State) -> None:
 
 def _is_busy(state: State, lock: Lock) -> bool:
     if lock.order == Order.CHANNEL:
-        return any(
-            thread.request is not None and state.locks[state.ops[thread.pc][3]] is lock
-            for thread in state.threads
-        )
+        return any(thread.serves is lock for thread in state.threads)
     return not lock.is_free()

@@ -52,6 +52,7 @@ class Thread:
         self.has_gil = False
         self.asked_at = -1.0
         self.request: Request | None = None  # being served
+        self.serves: Lock | None = None  # whose request that is
         self.ready_since = 0.0
         self.held: list[Lock] = []  # owned alone, newest last
 

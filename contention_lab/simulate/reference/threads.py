@@ -255,9 +255,12 @@ def send(state: State, thread: Thread, channel: Lock, ns: float, wants_reply: bo
 
 
 def serve(state: State, thread: Thread, channel: Lock, needs_gil: bool) -> bool:
-    """Reply to the request that is done and begin the next; False if the server has to wait."""
+    """Reply to the request that is done and begin the next; False if the server has to wait.
+
+    The server's further steps follow the work, and come before its reply.
+    """
     if thread.request is not None:
-        done, thread.request = thread.request, None
+        done, thread.request, thread.serves = thread.request, None, None
         state.book_busy(channel)
         if done.client is not None:
             done.client.lock = None
@@ -276,7 +279,7 @@ def serve(state: State, thread: Thread, channel: Lock, needs_gil: bool) -> bool:
         state.results.locks["parks"][channel.index] += 1
         leave(state, thread, BLOCKED)
         return False
-    thread.request = channel.requests.popleft()
+    thread.request, thread.serves = channel.requests.popleft(), channel
     waited = state.now - thread.request.sent_at
     row = state.results.locks[channel.index]
     row["contended"] += waited > 0.0
@@ -286,6 +289,7 @@ def serve(state: State, thread: Thread, channel: Lock, needs_gil: bool) -> bool:
         state.results.threads[thread.request.client.index]["wait_ns"] += waited
     channel.busy_since = state.now
     thread.pending, thread.pending_gil = thread.request.ns, needs_gil
+    thread.pc += 1
     return True
 
 

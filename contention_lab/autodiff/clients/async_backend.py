@@ -8,11 +8,14 @@ error in a kernel is met where its result is read.
 
 from contention_lab.autodiff.clients.client import LockChoice
 from contention_lab.autodiff.clients.global_lock import GlobalLock
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.streams import Streams
 
 
 class AsyncBackend(GlobalLock):
     """The global lock, parking unless another kind is chosen, before a backend of streams."""
+
+    sharing = Sharing(queues=True)
 
     def __init__(self, lock: LockChoice | None = None) -> None:
         super().__init__(lock)

@@ -8,6 +8,7 @@ reply behind everybody else's messages.
 from collections.abc import Callable, Sequence
 
 from contention_lab.autodiff.clients.client import Client, LockChoice
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.graph import Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -22,6 +23,7 @@ class Channel(Client):
     """
 
     usual_lock = None
+    sharing = Sharing(covers="nothing", has_thread=True)
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from contention_lab import locks
 from contention_lab.autodiff.backend import Backend
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.graph import Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -29,6 +30,8 @@ class Client(ABC):
     ----------
     usual_lock : str or None
         The kind of lock it has if no other is chosen; None if it has none.
+    sharing : Sharing
+        Which work is done under which lock.
     nested_backward : bool
         Whether a step may register steps and run a backward pass; if not, trying is a `GraphError`.
     backend : Backend
@@ -36,6 +39,7 @@ class Client(ABC):
     """
 
     usual_lock: str | None = "mutex"
+    sharing = Sharing()
     nested_backward: bool
 
     def __init__(self, lock: LockChoice | None = None) -> None:

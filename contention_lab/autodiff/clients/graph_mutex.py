@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Sequence
 
 from contention_lab.autodiff.clients.client import Client, LockChoice, LockFactory
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.graph import GraphError, Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -88,6 +89,7 @@ class _Running(threading.local):
 class GraphMutex(Client):
     """A lock for each graph, held from the beginning of each call to its end."""
 
+    sharing = Sharing(apart="graphs")
     nested_backward = True  # on younger graphs
 
     def __init__(self, lock: LockChoice | None = None) -> None:

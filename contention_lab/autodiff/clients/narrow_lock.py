@@ -8,6 +8,7 @@ long one, and the clean-up, still under the lock, still walks everybody's leaves
 from collections.abc import Sequence
 
 from contention_lab.autodiff.clients.client import Client, LockChoice
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.graph import Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -16,6 +17,7 @@ from contention_lab.autodiff.tape import Gradients
 class NarrowLock(Client):
     """A server behind a lock that is not held while steps run."""
 
+    sharing = Sharing(covers="tables")
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:

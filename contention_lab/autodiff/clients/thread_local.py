@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 
 from contention_lab.autodiff.clients.client import Client, LockChoice
+from contention_lab.autodiff.clients.sharing import Sharing
 from contention_lab.autodiff.graph import GraphError, Node, Step
 from contention_lab.autodiff.server import Server
 from contention_lab.autodiff.tape import Gradients
@@ -22,6 +23,7 @@ class ThreadLocal(Client):
     """A server for each thread; the home of a node is the server of the thread that made it."""
 
     usual_lock = None
+    sharing = Sharing(covers="nothing", apart="threads")
     nested_backward = True
 
     def __init__(self, lock: LockChoice | None = None) -> None:

@@ -1,0 +1,112 @@
+"""The time that a design would take, with an interval, from a few recordings of another design.
+
+With one thread it is made of recordings with one; with more, of recordings in which two threads ran
+at once, since what they do to each other's caches and memory is in these times. Each possible world
+has another recording, items drawn anew from it, and other costs (`prediction/uncertainty.py`).
+
+Where threads spin and there are more of them than cores, the GIL is left out: in the engine a wait
+of microseconds for it would renew the slice of the spinner, which Linux does not do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from contention_lab.simulate.batch.batch import Conditions
+from contention_lab.simulate.batch.run import Draw, Runner
+from contention_lab.simulate.design.build import batch_of_design
+from contention_lab.simulate.prediction.forecast import EIGHTY_PERCENT, LEAST_DEVIATION
+from contention_lab.simulate.prediction.uncertainty import worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contention_lab.simulate.calibration import Calibration
+    from contention_lab.simulate.design.build import HandOver
+    from contention_lab.simulate.design.design import Design
+    from contention_lab.simulate.design.sample import Sample
+
+ALL: Final = 10**9
+"""Steps to simulate: all there are."""
+WORLDS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """The time of a batch, in ns, with an 80 % interval."""
+
+    threads: int
+    time_ns: float
+    low_ns: float
+    high_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What there is to predict from.
+
+    Attributes
+    ----------
+    alone, together
+        Recordings with one thread, and with two.
+    calibration
+        Costs of the host.
+    hand_over
+        Costs of handing a job to another thread there.
+    miss
+        By how much the recorded runs themselves are missed, as the logarithm of a ratio.
+    """
+
+    alone: Sequence[Sample]
+    together: Sequence[Sample]
+    calibration: Calibration
+    hand_over: HandOver
+    miss: float = 0.0
+
+    def prospect(
+        self,
+        design: Design,
+        items: int,
+        threads: int,
+        cores: int,
+        *,
+        gil: bool = True,
+        draws: int = WORLDS,
+    ) -> Prospect:
+        """Return the time of a batch.
+
+        Parameters
+        ----------
+        design
+            What threads share.
+        items
+            How many items of work there are.
+        threads, cores
+            How many threads do them, on how many cores.
+        gil
+            Whether there is a GIL.
+        draws
+            How many possible worlds to look at.
+        """
+        if design.spins and threads > cores:
+            gil = False
+        recordings = self.alone if threads == 1 else self.together
+        found = []
+        for number, world in enumerate(worlds(self.calibration, draws, seed=threads)):
+            random = np.random.default_rng([world.seed, number])
+            sample = recordings[number % len(recordings)].drawn(items, random)
+            batch = batch_of_design(design, sample, threads, cores, self.hand_over)
+            shared = None if batch.each_its_own else threads
+            run = Runner(batch).run(
+                Conditions(shared, cores, world.calibration, gil), Draw(ALL, seed=world.seed)
+            )
+            found.append(run.elapsed_ns)
+        logs = np.log(np.maximum(found, 1.0))
+        deviation = float(np.std(logs, ddof=1)) if len(found) > 1 else 0.0
+        width = math.exp(max(math.hypot(EIGHTY_PERCENT * deviation, self.miss), LEAST_DEVIATION))
+        time_ns = float(np.exp(np.median(logs)))
+        return Prospect(threads, time_ns, time_ns / width, time_ns * width)

@@ -3,7 +3,7 @@
 A wait lasts from the first failed try until the lock is ours. Each hold of the same lock that
 overlaps it gets the time of the overlap; what no hold covers (between a release and the next
 acquire, or under a hold that was not recorded) is "hand-off". Where holds overlap each other, as
-those of a semaphore do, the covered time is divided in proportion to the overlaps. The parts of a
+those of a semaphore do, each moment is divided evenly among those who hold it then. The parts of a
 wait always add up to the wait, to the nanosecond.
 
 A thread that has waited for a lock and got it may have to wait for the GIL before it can go on.
@@ -12,7 +12,7 @@ Meanwhile it holds the lock, but its code is not to blame: that part of a pair i
 It names records, not code: `block_matrix` and `flame` turn records into frames. The chain from a
 holder that was itself waiting to the root is not followed here.
 
-There is no loop over events; `overlap.py` has the search.
+There is no loop over events; `overlap.py` has the search, `pairs.py` what falls to whom.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.intervals import hold_spans, lock_waits
-from contention_lab.analysis.overlap import PAIR, overlaps
+from contention_lab.analysis.overlap import PAIR
+from contention_lab.analysis.pairs import overlaps
 from contention_lab.analysis.readiness import ready_to_run
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from contention_lab.trace import Records, Trace
 
 HAND_OFF: Final = -1
@@ -76,7 +75,8 @@ def blame(trace: Trace) -> Blame:
     waits, holds = lock_waits(trace), hold_spans(trace)
     waits = waits.where(waits.length_ns > 0)
     holds = holds.where((holds.length_ns > 0) & np.isin(holds.lock, waits.lock))
-    found = list(overlaps(waits, holds))
+    ready_ns = np.clip(ready_to_run(trace)[holds.index], holds.start_ns, holds.end_ns)
+    found = list(overlaps(waits, holds, ready_ns))
     wait = np.concatenate([part["wait"] for part in found])
     blamed = np.zeros(len(waits.index), dtype=np.int64)
     np.add.at(blamed, wait, np.concatenate([part["ns"] for part in found]))
@@ -90,31 +90,5 @@ def blame(trace: Trace) -> Blame:
     pairs = np.concatenate([*found, rest])
     pairs = pairs[np.argsort(pairs["wait"], kind="stable")]
     pairs["wait"] = waits.index[pairs["wait"]]
-    pairs["gil_ns"] = holder_gil_ns(trace, pairs, ready_to_run(trace))
     pairs.setflags(write=False)
     return Blame(pairs)
-
-
-def holder_gil_ns(
-    trace: Trace, pairs: Records, ready_ns: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return how much of each pair the holder spent waiting for the GIL, in nanoseconds.
-
-    Parameters
-    ----------
-    trace
-        The trace.
-    pairs
-        As in `Blame`, but for their `gil_ns`.
-    ready_ns
-        `ready_to_run` of the trace.
-    """
-    held = np.flatnonzero(pairs["hold"] >= 0)
-    ready = ready_ns[pairs["hold"][held]]
-    start = trace.hold_columns["start_ns"][pairs["hold"][held]].astype(np.int64)
-    wait = pairs["wait"][held]
-    begin = np.maximum(start, trace.wait_columns["start_ns"][wait].astype(np.int64))
-    end = np.minimum(ready, trace.wait_columns["end_ns"][wait].astype(np.int64))
-    gil_ns = np.zeros(len(pairs), dtype=np.int64)
-    gil_ns[held] = np.clip(end - begin, 0, pairs["ns"][held])
-    return gil_ns

@@ -5,7 +5,10 @@ many as events. Where nobody needs to know who waited for whom, it is enough to 
 all: with W(t) the time that all threads together have waited for a lock until t, a hold from a to b
 has cost W(b) - W(a). The sums are those of `blame.py`, to the nanosecond.
 
-Where holds of a lock overlap each other (a semaphore) it is the pairs that are added up.
+Where holds of a lock overlap each other (a semaphore) it is W that is added up over N(t), the time
+divided by the number of holders (see `shares.py`): a hold from a to b has cost the integral of W
+over N from a to b. The sum over a lock is that of `blame.py`, to the nanosecond; of one hold both
+differ by less than a nanosecond for each wait, since there each pair is a whole number of them.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.blame import UNRECORDED, holder_gil_ns
-from contention_lab.analysis.distinct import among, values
+from contention_lab.analysis.blame import UNRECORDED
+from contention_lab.analysis.distinct import among, distinct, values
 from contention_lab.analysis.intervals import hold_spans, lock_waits
-from contention_lab.analysis.overlap import Line, overlaps
+from contention_lab.analysis.overlap import Line, on_one_line
 from contention_lab.analysis.readiness import ready_to_run
+from contention_lab.analysis.shares import UNITS, Shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -86,7 +90,7 @@ def charges(trace: Trace, locks: Collection[int] | None = None) -> Charges:
         crowded = np.unique(line.holds.lock[line.crowded()])
         if len(crowded):
             wait_is, hold_is = among(waits.lock, crowded), among(holds.lock, crowded)
-            cost.add_pairs(waits.where(wait_is), holds.where(hold_is))
+            cost.add_shared(cost.line(waits.where(wait_is), holds.where(hold_is)))
             waits = waits.where(~wait_is)
             line = cost.line(waits, holds.where(~hold_is))
         if len(line.waits.index) and len(line.holds.index):
@@ -114,23 +118,66 @@ class _Cost:
         ready_ns = np.clip(self.ready[holds.index], holds.start_ns, holds.end_ns)
         return Line(waits, holds, ready_ns)
 
-    def add_pairs(self, waits: Spans, holds: Spans) -> None:
-        """Add locks whose holds overlap each other."""
-        for pairs in overlaps(waits, holds):
-            pairs["wait"] = waits.index[pairs["wait"]]
-            hold = pairs["hold"]
-            np.add.at(self.ns, hold, pairs["ns"])
-            if self.is_late:
-                np.add.at(self.gil_ns, hold, holder_gil_ns(self.trace, pairs, self.ready))
-            self.overlaps_hold[pairs["wait"]] = True
-            self._see(pairs["wait"], hold, pairs["ns"])
+    def add_shared(self, line: Line) -> None:
+        """Add locks whose holds overlap each other: see `shares.py`."""
+        shares = Shares(line)
+        waits, holds = line.waits, line.holds
+        self.overlaps_hold[waits.index] = shares.covered_ns > 0
+        late = np.flatnonzero(line.ready_ns > holds.start_ns)
+        before, units, until_ready = _waited(
+            (line.wait_start, shares.wait_start),
+            (line.wait_end, shares.wait_end),
+            (line.hold_start, shares.hold_start),
+            (line.hold_end, shares.hold_end),
+            (line.ready[late], shares.ready[late]),
+        )
+        units -= before
+        gil_units = np.zeros(len(units), dtype=np.int64)
+        gil_units[late] = until_ready - before[late]
+        del before
+        own, early = shares.own_hold, shares.own_units
+        np.subtract.at(units, own, early)
+        np.subtract.at(
+            gil_units, own, np.minimum(early, shares.ready[own] - shares.hold_start[own])
+        )
+        ns = _rounded(line, units, shares.covered_ns)
+        self.ns[holds.index] = ns
+        if len(late):
+            self.gil_ns[holds.index] = np.clip(gil_units // UNITS, 0, ns)
+        self._see_shared(line, shares)
+
+    def _see_shared(self, line: Line, shares: Shares) -> None:
+        """Note which wait saw what the holder that it names was executing."""
+        named = self.trace.wait_columns["holder"][line.waits.index]
+        stack = self.trace.wait_columns["holder_stack"][line.waits.index]
+        wait = np.flatnonzero((named != 0) & (stack != 0))
+        if not len(wait):
+            return
+        users, which = distinct(
+            np.concatenate([line.lock_of_hold, line.lock_of_wait[wait]]).astype(np.int64),
+            np.concatenate([line.holds.thread, named[wait]]).astype(np.int64),
+        )
+        del users
+        count = len(line.lock_of_hold)
+        starts, begun = on_one_line(
+            (which[:count], line.holds.start_ns), (which[count:], line.waits.start_ns[wait])
+        )
+        order = np.argsort(starts, kind="stable")
+        at = np.searchsorted(starts[order], begun, side="right") - 1
+        hold = order[np.maximum(at, 0)]
+        good = (at >= 0) & (which[hold] == which[count:])
+        good &= line.waits.start_ns[wait] < line.holds.end_ns[hold]
+        wait, hold = wait[good], hold[good]
+        units = np.minimum(shares.wait_end[wait], shares.hold_end[hold]) - shares.wait_start[wait]
+        self._see(line.waits.index[wait], line.holds.index[hold], units)
 
     def add_line(self, line: Line) -> None:
         """Add locks that have one hold at a time."""
         waits, holds = line.waits, line.holds
         late = np.flatnonzero(line.ready_ns > holds.start_ns)
         before, ns, until_ready = _waited(
-            line,
+            (line.wait_start, waits.start_ns),
+            (line.wait_end, waits.end_ns),
             (line.hold_start, holds.start_ns),
             (line.hold_end, holds.end_ns),
             (line.ready[late], line.ready_ns[late]),
@@ -194,7 +241,33 @@ class _Cost:
         )
 
 
-def _waited(line: Line, *moments: tuple[Integers, Integers]) -> list[Integers]:
+def _rounded(line: Line, units: Integers, covered_ns: Integers) -> Integers:
+    """Return shares in nanoseconds, which add up to what holds cover of all waits for a lock."""
+    locks = 1 + int(max(line.lock_of_hold.max(), line.lock_of_wait.max()))
+    whole = np.zeros(locks, dtype=np.int64)
+    np.add.at(whole, line.lock_of_wait, covered_ns)
+    first = np.flatnonzero(np.diff(line.lock_of_hold.astype(np.int64), prepend=-1))
+    count = np.diff(first, append=len(units))
+    wanted = whole[line.lock_of_hold[first]]
+    # Rounding the running sum instead of each share makes the sum exact.
+    exact = units / UNITS
+    running = np.cumsum(exact)
+    within = running - np.repeat(running[first] - exact[first], count)
+    last = np.append(first[1:], len(units)) - 1
+    scale = np.where(within[last] > 0, wanted / np.maximum(within[last], 1.0 / UNITS), 0.0)
+    until = np.rint(within * np.repeat(scale, count)).astype(np.int64)
+    np.clip(until, 0, np.repeat(wanted, count), out=until)
+    until[last] = wanted
+    ns: Integers = np.diff(until, prepend=0)
+    ns[first] = until[first]
+    return ns
+
+
+def _waited(
+    starts: tuple[Integers, Integers],
+    ends: tuple[Integers, Integers],
+    *moments: tuple[Integers, Integers],
+) -> list[Integers]:
     """Return how long all threads together have waited until some moments, by lock.
 
     To each is added a number that is the same for all moments of a lock. Times are added up modulo
@@ -202,16 +275,13 @@ def _waited(line: Line, *moments: tuple[Integers, Integers]) -> list[Integers]:
 
     Parameters
     ----------
-    line
-        Has the waits.
+    starts, ends
+        Of the waits: positions on the line, and times, of whatever clock.
     moments
-        Positions on the line, and their times.
+        Positions on the line, and their times by the same clock.
     """
     found: list[Integers] = [np.zeros(len(key), dtype=np.int64) for key, _ in moments]
-    for sign, keys, times in (
-        (1, line.wait_start, line.waits.start_ns),
-        (-1, line.wait_end, line.waits.end_ns),
-    ):
+    for sign, (keys, times) in ((1, starts), (-1, ends)):
         order = np.argsort(keys, kind="stable")
         keys, sums = keys[order], np.zeros(len(keys) + 1, dtype=np.int64)
         np.cumsum(times[order], out=sums[1:])

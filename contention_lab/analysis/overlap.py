@@ -1,4 +1,4 @@
-"""The search behind blame: which holds overlap which waits of the same lock, and for how long.
+"""The search behind blame: which holds overlap which waits of the same lock.
 
 It does not know what a wait or a hold means; `blame.py` does.
 
@@ -32,38 +32,6 @@ PAIR: Final = np.dtype([("wait", "<i4"), ("hold", "<i4"), ("ns", "<i8"), ("gil_n
 BLOCK_WAITS: Final = 1 << 17
 BLOCK_PAIRS: Final = 1 << 20
 """Pairs worked on at a time: bounds temporary memory."""
-
-
-def overlaps(waits: Spans, holds: Spans) -> Iterator[Records]:
-    """Yield the shares of waits that fall to holds of the same lock.
-
-    Parameters
-    ----------
-    waits, holds
-        Spans of a length above 0.
-
-    Yields
-    ------
-    Records
-        Arrays of `PAIR`: `wait` is a position in `waits`, `hold` an `index` of `holds`, `gil_ns`
-        is 0. Of one wait, the shares are at most as long as the overlaps, and together exactly as
-        long as the time that any hold covers.
-    """
-    line = Line(waits, holds)
-    crowded = line.crowded()
-    for pairs in line.pairs(_Searched(line, np.flatnonzero(~crowded))):
-        pairs["hold"] = line.holds.index[pairs["hold"]]
-        yield pairs
-    if crowded.any():
-        octave = np.frexp(line.holds.length_ns.astype(np.float64))[1]
-        octaves = [
-            _Searched(line, np.flatnonzero(crowded & (octave == size)))
-            for size in np.unique(octave[crowded])
-        ]
-        covered_ns = line.covered_ns()
-        for pairs in line.pairs(*octaves):
-            yield _shares_together(line, pairs, covered_ns)
-    yield np.zeros(0, dtype=PAIR)
 
 
 def on_one_line(*columns: tuple[npt.NDArray[np.integer[Any]], Integers]) -> list[Integers]:
@@ -152,7 +120,7 @@ class Line:
             return np.zeros(len(self.hold_start), dtype=np.bool_)
         return among(self.lock_of_hold, self.lock_of_hold[1:][early])
 
-    def pairs(self, *searched: _Searched) -> Iterator[Records]:
+    def pairs(self, *searched: Searched) -> Iterator[Records]:
         """Yield overlaps with some holds, all those of a wait together; `hold` is as in `holds`.
 
         A hold that this very wait led to may start a little early by the clock of another core:
@@ -220,8 +188,16 @@ class Line:
         )
 
 
-class _Searched:
-    """Some holds of a line, ready to be searched for those near a wait."""
+class Searched:
+    """Some holds of a line, ready to be searched for those near a wait.
+
+    Parameters
+    ----------
+    line
+        The line.
+    chosen
+        Positions of these holds on it, ascending.
+    """
 
     def __init__(self, line: Line, chosen: npt.NDArray[np.intp]) -> None:
         self.chosen = chosen
@@ -238,28 +214,3 @@ class _Searched:
 
 def _is_sorted(times: Integers) -> bool:
     return bool((times[1:] >= times[:-1]).all())
-
-
-def _shares_together(line: Line, pairs: Records, covered_ns: Integers) -> Records:
-    """Return shares in proportion to overlaps that may overlap each other."""
-    if not len(pairs):
-        return pairs
-    # A few sorted runs, one for each octave: a stable sort merges them.
-    pairs = pairs[np.argsort(pairs["wait"].astype(np.int64), kind="stable")]
-    first = np.flatnonzero(np.diff(pairs["wait"], prepend=-1))
-    count = np.diff(first, append=len(pairs))
-    running = np.cumsum(pairs["ns"])
-    before = running[first] - pairs["ns"][first]
-    overlap = np.add.reduceat(pairs["ns"], first)
-    # An early hold of one's own is covered time that nobody is to blame for.
-    shared = np.minimum(overlap, covered_ns[pairs["wait"][first]])
-    # Rounding the running share instead of each share makes the sum exact.
-    within = running - np.repeat(before, count)
-    until = np.floor(within * np.repeat(shared / overlap, count)).astype(np.int64)
-    until = np.clip(until, 0, np.repeat(shared, count))
-    last = np.append(first[1:], len(pairs)) - 1
-    until[last] = shared
-    pairs["ns"] = np.diff(until, prepend=0)
-    pairs["ns"][first] = until[first]
-    pairs["hold"] = line.holds.index[pairs["hold"]]
-    return pairs[pairs["ns"] > 0]

@@ -173,7 +173,7 @@ def test_parts_that_do_not_divide_evenly_still_add_up() -> None:
     builder.add_wait(lock, builder.add_thread(), 0, 100)
 
     result = blame(parse(builder.bytes()))
-    assert [ns for _, _, ns in shares(result)] == [33, 33, 34]
+    assert sorted(ns for _, _, ns in shares(result)) == [33, 33, 34]
 
 
 def test_an_empty_trace_has_nobody_to_blame() -> None:
@@ -299,9 +299,17 @@ def test_many_holders_at_a_time_share_exactly_the_covered_time(
         rest = parts.pop(HAND_OFF, 0)
         assert rest == end - start - len(covered)
         assert parts.keys() <= overlapping.keys()
-        whole = sum(overlapping.values())
-        for j, ns in overlapping.items():
-            assert abs(parts.get(j, 0) - ns * len(covered) / whole) <= 1
+        fair = dict.fromkeys(overlapping, 0.0)
+        for now in covered:
+            holding = [
+                j
+                for j in overlapping
+                if int(trace.holds[j]["start_ns"]) <= now < int(trace.holds[j]["end_ns"])
+            ]
+            for j in holding:
+                fair[j] += 1 / len(holding)
+        for j, ns in fair.items():
+            assert abs(parts.get(j, 0) - ns) <= 1 + 1e-9
 
 
 @unhurried

@@ -46,7 +46,9 @@ cl_tries_end(cl_thread *thread, uint64_t now)
     int went_on = now - tries->last_ns > CL_TRIES_GAP_NS;
     wait->end_ns = went_on ? tries->last_ns : now;
     uint64_t length = wait->end_ns - wait->start_ns;
-    uint64_t cpu_ns = went_on ? 0 : cl_thread_cpu_ns() - tries->cpu_ns;
+    /* Whoever is kept from the GIL or a core for long in the middle of a loop seems to go on: what it burnt until
+     * then still counts. */
+    uint64_t cpu_ns = (went_on ? tries->last_cpu_ns : cl_thread_cpu_ns()) - tries->cpu_ns;
     wait->spins = tries->count > UINT32_MAX ? UINT32_MAX : (uint32_t)tries->count;
     wait->spin_cpu_ns = cpu_ns < length ? cpu_ns : length;
     /* More than a try in a millisecond: it did nothing else, though it may have waited for the GIL. */
@@ -99,10 +101,11 @@ cl_record_failed_try(cl_lock *lock, cl_thread *thread, cl_block *block)
             cl_thread_record(thread, CL_WAITS, &wait, sizeof wait);
         }
     }
+    tries->last_cpu_ns = cl_thread_cpu_ns();
     if (first) {
         tries->record = wait;
         tries->record.flags |= CL_WAIT_SERIES;
-        tries->cpu_ns = cl_thread_cpu_ns();
+        tries->cpu_ns = tries->last_cpu_ns;
     }
     cl_add(&thread->self_ns, cl_now() - now);
 }

@@ -62,6 +62,7 @@ typedef struct {
 /* A thread's failed tries in a row, of one lock or several in turn: a wait, whatever it is made of. */
 struct cl_tries {
     uint64_t count, last_ns, cpu_ns; /* the CPU time of the thread when it began */
+    uint64_t last_cpu_ns;            /* and at the last try that was recorded: asking at each costs too much */
     cl_wait_record record;           /* of the first */
 };
 

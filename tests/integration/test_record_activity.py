@@ -127,6 +127,25 @@ def test_a_loop_of_failed_tries_is_one_wait(tmp_path: Path) -> None:
     assert counter["contended"] == 0
 
 
+def test_what_tries_burnt_counts_even_if_the_thread_was_away_for_long_after_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.clt"
+    with cl.record(path):
+        lock = Mutex(name="flag")
+        lock.acquire()
+        before = time.thread_time()
+        while time.thread_time() < before + 0.02:
+            lock.acquire(blocking=False)
+        time.sleep(0.2)  # as if others had the GIL or the core
+        lock.acquire(blocking=False)
+        lock.release()
+    trace = cl.load(path)
+    series = trace.waits[trace.waits["flags"] & int(WaitFlag.SERIES) != 0]
+
+    assert series["spin_cpu_ns"].sum() >= 10_000_000
+
+
 def test_tries_with_naps_between_them_are_no_spinning(tmp_path: Path) -> None:
     path = tmp_path / "run.clt"
     with cl.record(path):

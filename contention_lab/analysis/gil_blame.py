@@ -32,8 +32,8 @@ def caused_ns(waits: Records, holds: Records) -> Integers:
     waits, holds
         `schema.GIL_WAIT` and `schema.GIL_HOLD`.
     """
-    start, end = _bounds(waits)
-    begin, stop = _bounds(holds)
+    start, end = bounds(waits)
+    begin, stop = bounds(holds)
     waited = np.zeros(len(holds), dtype=np.int64)
     for sign, times in ((1, np.sort(start)), (-1, np.sort(end))):
         sums = np.concatenate([[0], np.cumsum(times)])
@@ -74,11 +74,12 @@ def ns_by_stack(events: Records, weight_ns: Integers | None = None) -> Mapping[i
 
 def lengths_ns(events: Records) -> Integers:
     """Return how long each event lasted."""
-    start, end = _bounds(events)
+    start, end = bounds(events)
     return end - start
 
 
-def _bounds(events: Records) -> tuple[Integers, Integers]:
+def bounds(events: Records) -> tuple[Integers, Integers]:
+    """Return when each event began and ended, no end before its start."""
     start, end = (
         np.minimum(events[name], LAST_TIME_NS).astype(np.int64) for name in ("start_ns", "end_ns")
     )

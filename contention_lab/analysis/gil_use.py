@@ -5,6 +5,9 @@ sampled, and waiting is measured after waits that are recorded and sampled elsew
 thread that waits for the GIL sleeps and wakes once it has it; so a row of samples in which it
 waits is one wait (a return: it comes back from something that had let the GIL go, or had to give
 it up after a switch interval). Rows with less than a sample between them are taken for one.
+
+Where holds are recorded, too, a wait counts for as long as somebody has the GIL. Who waits for a
+GIL that nobody has is waiting for a core: on a crowded machine that may be most of it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from contention_lab.analysis.distinct import places, values
+from contention_lab.analysis.gil_blame import bounds
 from contention_lab.analysis.thread_samples import thread_samples
+from contention_lab.analysis.windows import Windows
 from contention_lab.trace import GilFlag, Outcome, State
 
 if TYPE_CHECKING:
@@ -47,7 +52,9 @@ class GilThread:
     held_s
         It had the GIL.
     wait_s
-        It waited for it.
+        It waited for it while somebody had it, as far as that is known.
+    core_wait_s
+        It waited for it while nobody had it: to be given a core.
     native_s
         It was on a CPU, or waiting for one, without the GIL.
     blocked_s
@@ -62,6 +69,7 @@ class GilThread:
     wall_s: float
     held_s: float
     wait_s: float
+    core_wait_s: float
     native_s: float
     blocked_s: float
     returns: int
@@ -167,14 +175,20 @@ class _RecordedWaits:
         events = trace.gil_waits
         self.gil_totals = {int(total["thread"]): total for total in trace.gil_totals}
         self._event_thread = events["thread"]
-        self._event_s = (
-            np.maximum(0, events["end_ns"].astype(np.int64) - events["start_ns"].astype(np.int64))
-            / 1e9
-        )
+        start, end = bounds(events)
+        counted = end - start
+        if len(trace.gil_holds):
+            counted = Windows.union(*bounds(trace.gil_holds)).covered_ns(start, end)
+        self._event_s = counted / 1e9
+        whole_s = _by_thread(self._event_thread, (end - start).astype(np.float64))
+        counted_s = _by_thread(self._event_thread, counted.astype(np.float64))
+        self.counted = {
+            thread: counted_s[thread] / waited_s for thread, waited_s in whole_s.items() if waited_s
+        }
         self._thread, self._gil = thread[some][gil > 0], gil[gil > 0] / 1e9
 
     def events_s(self, thread: int) -> npt.NDArray[np.float64]:
-        """Return how long each recorded wait for the GIL lasted, whatever it came after."""
+        """Return how long somebody had the GIL in each wait for it, whatever it came after."""
         found: npt.NDArray[np.float64] = self._event_s[self._event_thread == thread]
         return found
 
@@ -205,15 +219,18 @@ def _thread(
 
     every = np.concatenate([_rows(samples.time_ns[mine], state), waits.returns_s(thread.id)])
     wait_s = sampled_s(state == State.AWAITS_GIL) + after_s
-    total = waits.gil_totals.get(thread.id)
+    total, core_wait_s = waits.gil_totals.get(thread.id), 0.0
     if total is not None:
-        wait_s, every = min(wall_s, int(total["wait_ns"]) / 1e9), waits.events_s(thread.id)
+        every, whole_s = waits.events_s(thread.id), min(wall_s, int(total["wait_ns"]) / 1e9)
+        wait_s = whole_s * waits.counted.get(thread.id, 1.0)
+        core_wait_s = whole_s - wait_s
     every = every[every > SHORT_WAIT * interval_s]
     return GilThread(
         thread=thread,
         wall_s=wall_s,
         held_s=min(held_s, wall_s),
         wait_s=wait_s,
+        core_wait_s=core_wait_s,
         native_s=sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine]),
         blocked_s=sampled_s((state == State.BLOCKED) | (state == State.AWAITS_LOCK))
         + recorded_s

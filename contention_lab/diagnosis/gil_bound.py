@@ -94,7 +94,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     - two threads or more use the GIL for as long as they may (those that need it only briefly
       between blocking calls suffer from a convoy, which is another finding);
-    - these threads spend a fifth or more of their time waiting for it;
+    - these threads spend a fifth or more of their time waiting for it while somebody has it;
     - what they run is no loop of failed tries at a lock: that is spinning, whatever it holds;
     - they do run, and do not wait for a lock of native code with the GIL in hand.
 

@@ -66,7 +66,7 @@ def share_of_gil_waits(file: CaseFile) -> float:
 
     They do not run Python: no other use of the GIL would make room for more.
     """
-    waited_s = float(file.trace.gil_totals["wait_ns"].sum()) / 1e9
+    waited_s = sum(one.wait_s for one in file.gil.threads) if file.gil else 0.0
     behind_s = sum(
         gil_waits_behind_s(file.trace, row.events)
         for row in file.native_locks

@@ -107,3 +107,20 @@ def test_samples_do_not_change_the_share_of_exact_events() -> None:
 
     assert use is not None
     assert use.held_share == pytest.approx(0.1)
+
+
+def test_who_waits_for_a_gil_that_nobody_has_waits_for_a_core() -> None:
+    builder = TraceBuilder(duration_ns=100 * MS)
+    a, b = (builder.add_thread(name) for name in "ab")
+    for at in range(10):  # 1 ms with the GIL, of every 10, while the other waits for all of them
+        start = at * 10 * MS
+        add = builder.add_layer_event
+        add(ChunkKind.GIL_HOLDS, thread=b, start_ns=start, end_ns=start + MS)
+        add(ChunkKind.GIL_WAITS, thread=a, start_ns=start, end_ns=start + 10 * MS)
+    builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=a, waits=20, wait_ns=50 * MS)
+    builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=b, holds=10, held_ns=10 * MS)
+    one = threads(builder)["a"]
+
+    assert one.wait_s == pytest.approx(0.005)  # the same share of what was not recorded
+    assert one.core_wait_s == pytest.approx(0.045)
+    assert one.wait_each_s == pytest.approx(0.001)

@@ -242,6 +242,27 @@ def test_exact_events_name_both_sides_without_a_sample() -> None:
     assert diagnosis.totals["gil_wait_total_s"] == pytest.approx(0.6)
 
 
+def test_waiting_for_a_core_with_the_gil_free_is_not_called_bound_by_the_gil() -> None:
+    builder = TraceBuilder(meta={"machine": {"cores": 1}}, duration_ns=600 * MS)
+    threads = [builder.add_thread(name) for name in ("a", "b")]
+    for at in range(60):  # each has it for 1 ms after 18 for which nobody had it
+        start = at * 10 * MS
+        has = threads[at % 2]
+        builder.add_layer_event(
+            ChunkKind.GIL_WAITS, thread=has, start_ns=max(0, start - 10 * MS), end_ns=start + 8 * MS
+        )
+        builder.add_layer_event(
+            ChunkKind.GIL_HOLDS, thread=has, start_ns=start + 8 * MS, end_ns=start + 9 * MS
+        )
+    for thread in threads:
+        builder.add_layer_event(
+            ChunkKind.GIL_TOTALS, thread=thread, waits=30, wait_ns=540 * MS, held_ns=30 * MS
+        )
+    builder.set_status(process_cpu_ns=60 * MS)
+
+    assert diagnose(parse(builder.bytes())).findings == ()
+
+
 def test_it_is_said_that_the_gil_was_only_sampled() -> None:
     diagnosis = Turns().diagnosis()
 

@@ -8,7 +8,6 @@ then on. Refuses on a busy machine.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ def command(path: Path | None, anyway: bool, as_json: bool) -> None:
 
     from contention_lab.simulate.calibration import CalibrationError, default_path, save
     from contention_lab.simulate.host_probe import measured_calibration
+    from contention_lab.sweep.host import usable_cpus
     from contention_lab.sweep.machine_load import load_warnings, observed_load
 
     doubts = load_warnings(observed_load())
@@ -64,13 +64,6 @@ def command(path: Path | None, anyway: bool, as_json: bool) -> None:
         f"--threads 1,2,4,8{where}",
         err=True,
     )
-
-
-def usable_cpus() -> list[int]:
-    """Return the numbers of the CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return [*range(os.cpu_count() or 1)]
 
 
 def _print(calibration: Calibration) -> None:

@@ -63,6 +63,7 @@ def command(
     from contention_lab.sweep.adjustment import adjusted
     from contention_lab.sweep.catalogue import find_scenario
     from contention_lab.sweep.errors import SweepError
+    from contention_lab.sweep.preview import is_predicted, predicted
     from contention_lab.sweep.runner import run_sweep
 
     with reported(SweepError):
@@ -70,6 +71,8 @@ def command(
             find_scenario(wanted), threads=threads, repeats=repeats, settings=settings, quick=quick
         )
         folder = Path("reports") / scenario.name if out is None else out
+        if scenario.predict is not None and not (resume and is_predicted(scenario, folder)):
+            predicted(scenario, folder, say=lambda what: click.echo(what, err=True))
         with sweep_progress() as observer:
             outcome = run_sweep(scenario, folder, observer, resume=resume)
         if outcome.interrupted and not outcome.results:

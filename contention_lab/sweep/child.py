@@ -14,6 +14,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from contention_lab.capture import native_layer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -37,13 +39,15 @@ class RunFailed(Exception):  # noqa: N818
     """The process of a run crashed or gave no result; its text says how."""
 
 
-def run_child(spec: Mapping[str, Any]) -> dict[str, Any]:
+def run_child(spec: Mapping[str, Any], *, layer: bool = False) -> dict[str, Any]:
     """Make one run in a fresh process and return what it measured.
 
     Parameters
     ----------
     spec
         As `point.measure` takes it.
+    layer
+        Preload the layer below Python, where it can be: the recorder then sees all use of the GIL.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def run_child(spec: Mapping[str, Any]) -> dict[str, Any]:
         text=True,
         encoding="utf-8",
         errors="replace",
-        env={**os.environ, **ONE_BLAS_THREAD},
+        env={**os.environ, **ONE_BLAS_THREAD, **(_with_layer() if layer else {})},
     ) as process:
         try:
             answer, complaint = process.communicate(json.dumps(spec))
@@ -72,6 +76,12 @@ def run_child(spec: Mapping[str, Any]) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise RunFailed(f"the process gave no result{_tail(complaint)}") from error
     return result
+
+
+def _with_layer() -> dict[str, str]:
+    path, _ = native_layer.find(sys.executable)
+    before = os.environ.get(native_layer.PRELOAD)
+    return {native_layer.PRELOAD: native_layer.with_layer(before, path)} if path else {}
 
 
 def ending(status: int) -> str:

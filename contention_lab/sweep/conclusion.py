@@ -18,6 +18,8 @@ from contention_lab.sweep.expectation import observed_shape
 from contention_lab.sweep.host import machine_facts, python_facts, usable_cores
 from contention_lab.sweep.machine_load import load_warnings
 from contention_lab.sweep.points import Series, differing_losses, series_of
+from contention_lab.sweep.preview import is_of, read_prediction
+from contention_lab.sweep.proof import proof
 from contention_lab.sweep.verdict import verdict_on
 from contention_lab.sweep.versions import package_version
 
@@ -62,6 +64,10 @@ def conclude(scenario: Scenario, outcome: Outcome, folder: Path) -> Conclusion:
         reason = f": {missing[0]}" if missing else ""
         raise SweepError(f"no point was measured{reason}")
     result = _result(scenario, outcome, series, missing)
+    if scenario.predict is not None:
+        predicted = read_prediction(folder)
+        if predicted is not None and is_of(predicted, scenario):
+            result["prediction"] = {**predicted, "proof": proof(predicted, result["points"])}
     traces = {
         (variant, threads): run.trace
         for variant, points in series.items()

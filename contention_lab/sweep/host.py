@@ -23,6 +23,13 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def usable_cpus() -> list[int]:
+    """Return the numbers of the CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return [*range(os.cpu_count() or 1)]
+
+
 def clock_source() -> str:
     """Return the kernel's clock source ("tsc", "kvm-clock", ...), "" where it does not say."""
     try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Bracket:
     """What is put around the timed batch: the recorder where asked for, and the switch counts."""
 
-    def __init__(self, trace: str | None) -> None:
-        self._trace = trace
+    def __init__(self, trace: str | None, level: str = "profile") -> None:
+        self._trace, self._level = trace, level
         self.entered = 0
         self.voluntary_switches = 0
         self.involuntary_switches = 0
@@ -40,7 +40,7 @@ class Bracket:
             return
         from contention_lab import record
 
-        with record(self._trace, level="profile"), self._counted():
+        with record(self._trace, level=self._level), self._counted():
             yield
 
     @contextmanager
@@ -59,7 +59,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     spec
         "workload": see `workload.workload_source`; "parameters"; "threads"; "trace": path of the
-        trace to write, None for a timed run.
+        trace to write, None for a timed run; "level" of the recording, `profile` where missing.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         recorded can be trusted.
     """
     workload = load_workload(spec["workload"])
-    bracket = Bracket(spec["trace"])
+    bracket = Bracket(spec["trace"], spec.get("level", "profile"))
     measured = workload.run(spec["parameters"], spec["threads"], around=bracket)
     if bracket.entered != 1:
         raise RuntimeError(

@@ -46,6 +46,25 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is predicted before anything is measured.
+
+    Attributes
+    ----------
+    source
+        The only variant that is recorded for it.
+    threads
+        Thread counts of these recordings.
+    cores
+        Cores of the larger machines that are predicted, too.
+    """
+
+    source: str
+    threads: tuple[int, ...]
+    cores: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One scenario, checked.
 
@@ -65,6 +84,8 @@ class Scenario:
         None where there is nothing to compare.
     expectations
         By variant; the key "" holds for every variant.
+    predict
+        None where nothing is predicted.
     """
 
     path: Path
@@ -79,6 +100,7 @@ class Scenario:
     repeats: int
     variants: Variants | None
     expectations: Mapping[str, Expectation]
+    predict: Forecast | None = None
 
     def variant_parameters(self) -> dict[str, dict[str, Value]]:
         """Return the parameters of every variant, by the variant's name."""
@@ -106,6 +128,7 @@ _KEYS: Final[Mapping[str, type]] = {
     "quick": dict,
     "variants": dict,
     "expect": dict,
+    "predict": dict,
 }
 _REQUIRED: Final = ("name", "title", "workload", "threads")
 _NOUNS: Final[Mapping[type, str]] = {
@@ -180,6 +203,7 @@ class _Document:
             repeats=self._repeats(),
             variants=variants,
             expectations=self._expectations(variants),
+            predict=self._predict(variants),
         )
 
     def _mistake(self, key: str, what: str) -> ScenarioError:
@@ -244,6 +268,21 @@ class _Document:
                 f"parameters.{table['key']}", "is also variants.key; remove one of the two"
             )
         return Variants(table["key"], tuple(values))
+
+    def _predict(self, variants: Variants | None) -> Forecast | None:
+        table = self.content.get("predict")
+        if table is None:
+            return None
+        self._check_table("predict.", table, {"source": str, "threads": list, "cores": list})
+        if variants is None or table.get("source") not in variants.names():
+            raise self._mistake("predict.source", "must be one of variants.values")
+        counts = {key: table.get(key, []) for key in ("threads", "cores")}
+        for key, values in counts.items():
+            if not all(is_a(value, int) and value >= 1 for value in values):
+                raise self._mistake(f"predict.{key}", f"must list whole numbers, not {values!r}")
+        if 1 not in counts["threads"] or len(counts["threads"]) < 2:
+            raise self._mistake("predict.threads", "must list 1 and a larger number")
+        return Forecast(table["source"], tuple(counts["threads"]), tuple(counts["cores"]))
 
     def _expectations(self, variants: Variants | None) -> dict[str, Expectation]:
         table: dict[str, Any] = self.content.get("expect", {})

@@ -11,7 +11,7 @@ of microseconds for it would renew the slice of the spinner, which Linux does no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,6 +67,13 @@ class Outlook:
     hand_over: HandOver
     miss: float = 0.0
 
+    def _gil_share(self) -> float:
+        """Return the least of the recordings with one thread.
+
+        Who loses its core with the GIL seems to use it meanwhile; that makes shares too large.
+        """
+        return min(sample.gil for sample in self.alone)
+
     def prospect(
         self,
         design: Design,
@@ -99,6 +106,7 @@ class Outlook:
         for number, world in enumerate(worlds(self.calibration, draws, seed=threads)):
             random = np.random.default_rng([world.seed, number])
             sample = recordings[number % len(recordings)].drawn(items, random)
+            sample = replace(sample, gil=self._gil_share())
             batch = batch_of_design(design, sample, threads, cores, self.hand_over)
             shared = None if batch.each_its_own else threads
             run = Runner(batch).run(

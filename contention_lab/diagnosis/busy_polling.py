@@ -13,6 +13,7 @@ from contention_lab.diagnosis.finding import AccusedLock, Finding, Remedy
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples, waited_at
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
+    LEAST_ANYWAY,
     LEAST_LOOKS,
     LEAST_LOOKS_IN_VAIN,
     LEAST_POLL_OF_CPU,
@@ -46,7 +47,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     - they try to take a lock without blocking, and spend a tenth of its users' time or more
       between the first failed try and the one that succeeds, although for most of that time
-      nobody holds it: they sleep on, or do something else, long after it has become free;
+      nobody holds it: they sleep on, or do something else, long after it has become free. If they
+      do the same at the same place when they got the lock, they do not wait for it: whoever finds
+      a round taken leaves it to others and comes back for the next one;
     - they wait with timeouts of a few milliseconds at most, nearly always in vain, or look into a
       queue twenty times as often as anybody puts something in; and the CPU time of the threads
       that do so is a fifth or more of the process's.
@@ -100,6 +103,8 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         or wait_s < 0.5 * case.total("wait_s")
     ):
         return None
+    if _do_that_anyway(file, looks):
+        return None
     severity = min(lost_share, LARGEST_SEVERITY)
     where = names(case.victims, most=2)
     return Finding(
@@ -128,6 +133,31 @@ def _sleep_between(file: CaseFile, looks: tuple[Looks, ...]) -> bool:
     threads = {thread for one in looks for thread in one.threads}
     doing = file.activity.doing(threads, Windows.union(start, end))
     return doing.samples >= LEAST_LOOKS and doing.sleeping >= MOSTLY
+
+
+def _do_that_anyway(file: CaseFile, looks: tuple[Looks, ...]) -> bool:
+    """Tell whether threads mostly do between failed tries what they also do when none has failed.
+
+    The same is the same stack, line by line.
+    """
+    waits = file.trace.wait_columns
+    mine = np.isin(waits["lock"], [one.lock for one in looks])
+    mine &= waits["flags"] & int(WaitFlag.SERIES) != 0
+    between: dict[int, float] = defaultdict(float)
+    otherwise: dict[int, float] = defaultdict(float)
+    for thread in {thread for one in looks for thread in one.threads}:
+        series = waits[mine & (waits["thread"] == thread)]
+        start, end = (series[name].astype(np.int64) for name in ("start_ns", "end_ns"))
+        trying = Windows.union(start, end)
+        born, ended = (np.array([time]) for time in file.activity.life(thread))
+        for sums, when in (
+            (between, trying),
+            (otherwise, Windows.union(born, ended).without(trying)),
+        ):
+            for stack, ns in file.activity.stacks([thread], when).items():
+                sums[stack] += ns
+    both = sum(ns for stack, ns in between.items() if otherwise[stack] >= LEAST_ANYWAY * ns)
+    return both >= MOSTLY * sum(between.values()) > 0
 
 
 def _of_looks(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:

@@ -247,6 +247,11 @@ LEAST_TRIES_IN_VAIN: Final = 20
 """And failed tries at a lock between which threads do nothing but sleep: who does something else if
 a lock is taken does not sleep instead."""
 
+LEAST_ANYWAY: Final = 0.1
+"""Time at a place without a failed try before, against the time there after one, from which threads
+are there anyway. A nap between tries is never taken otherwise; where one round in ten gets the
+lock, the pause after it is as long as a ninth of the pauses after the others."""
+
 LONGEST_POLL_S: Final = 0.005
 """Timeout up to which a wait is a look; longer ones cost less CPU time than is worth a word."""
 

@@ -46,7 +46,9 @@ MOST_INTERVALS: Final = 200_000
 MOST_ROWS: Final = 200
 """Threads with a row: those that wait and hold longest."""
 LANES: Final = 4
-"""Locks with a lane: the most waited for."""
+"""Locks with a lane: the most waited for,"""
+LEAST_OF_A_LANE: Final = 0.01
+"""with at least this share of all waiting."""
 MOST_POINTS: Final = 4_000
 """Of a lane: as many as a wide screen has pixels."""
 
@@ -284,7 +286,7 @@ def _lanes(trace: Trace, contention: Spans) -> tuple[Lane, ...]:
     found = []
     for place in np.argsort(-sums, kind="stable")[:LANES].tolist():
         mine = contention.where(at == place)
-        if not sums[place]:
+        if sums[place] <= LEAST_OF_A_LANE * sums.sum():
             break
         points = waiters_over_time(mine.start_ns, mine.end_ns, MOST_POINTS)
         found.append(Lane(trace.lock(int(ids[place])), int(sums[place]), *points))

@@ -10,7 +10,7 @@ import heapq
 import random
 from typing import Any
 
-from contention_lab.trace import Trace, TraceBuilder, parse
+from contention_lab.trace import Trace, TraceBuilder, WaitKind, parse
 
 SITE = "/srv/project/autodiff/"
 CORES = 2
@@ -132,6 +132,24 @@ def flagship_trace(
     builder.add_counter(quiet, ids[0], acquires=40, hold_ns=900_000)
     builder.set_status(writer_cpu_ns=1_200_000, self_ns=90_000, bytes_written=48_000)
     return parse(builder.bytes(), f"/srv/project/run-{threads}.clt")
+
+
+def chained_trace() -> Trace:
+    """`front` waits for the lock of `middle`, which waits for that of `back`; `back` sleeps."""
+    builder = TraceBuilder()
+    outer, inner = builder.add_lock(name="outer"), builder.add_lock(name="inner")
+    front, middle, back = (builder.add_thread(name) for name in ("front", "middle", "back"))
+    at = {
+        name: builder.add_stack(builder.add_frame(name, "/srv/app.py", line))
+        for line, name in enumerate(("ask", "nest", "work"), 1)
+    }
+    site = builder.add_frame("work", "/srv/app.py", 3)
+    builder.add_hold(inner, back, 1_000, 90_000, site=site, stack=at["work"], waiters=1)
+    builder.add_hold(outer, middle, 5_000, 95_000, stack=at["nest"], waiters=1)
+    builder.add_wait(inner, middle, 6_000, 90_500, stack=at["nest"], holder=back)
+    builder.add_wait(outer, front, 10_000, 95_500, stack=at["ask"], holder=middle)
+    builder.add_wait(outer, back, 200_000, 300_000, stack=at["ask"], kind=WaitKind.COORDINATION)
+    return parse(builder.bytes())
 
 
 def sweep_result(variants: tuple[str, ...] = ("global-spinlock",)) -> dict[str, Any]:

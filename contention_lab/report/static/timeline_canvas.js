@@ -193,8 +193,10 @@ class TimelineCanvas {
       context.fillRect(0, top, this.width, height);
     }
     this.#name(model.data.threads[row], top, height, paint.ink);
-    context.fillStyle = paint.line;
-    context.fillRect(this.left, top + height / 2, this.plot, 1);
+    const begin = Math.max(this.left, this.x(model.lifeStart[row]));
+    const end = Math.min(this.left + this.plot, this.x(model.lifeEnd[row]));
+    context.fillStyle = paint.faint;
+    if (end > begin) context.fillRect(begin, top + Math.floor(height / 2), end - begin, 1);
     const inner = [top + 3, height - 6];
     const strip = [top + height - 7, 4];
     const view = { from: this.from, to: this.to, left: this.left, width: this.plot, scale: this.scale };
@@ -203,13 +205,11 @@ class TimelineCanvas {
       context.fillText(this.#short(texts(at), wide - 8), left + 4, at0 + tall / 2);
     };
     const holdText = (at) => this.#site(model.holdContext.site[model.holds.context[at]]);
-    const waitText = (at) => (model.lanes.length > 1 // else it would be the same everywhere
-      ? model.data.locks[model.lockOfWait(at)][0] : this.#site(model.waitContext.site[model.waits.context[at]]));
     this.drawn += paint.row(model.holds, row, view, paint.holds, [inner, inner], label(holdText, paint.holdInks));
     const quiet = [top + height / 2 - 3, 6];
     const places = [inner, inner, quiet, [top + 3, Math.round(height * 0.36)]];
     this.drawn += paint.row(model.waits, row, view, paint.waits, places, (at, kind, ...rest) => {
-      if (kind <= SPINNING && rest[1] > 60) this.#onWait(waitText(at), kind, ...rest);
+      if (kind <= SPINNING && rest[1] > 60) this.#onWait(at, kind, ...rest);
     });
     paint.row(model.holds, row, view, paint.holds, [strip, strip], null); // seen under a wait, too
   }
@@ -222,10 +222,13 @@ class TimelineCanvas {
 
   #site(frame) { return frame < 0 ? "" : this.model.frames[frame][0]; }
 
-  // A name in a wait: on a spinning one it stands on a plain ground.
-  #onWait(text, kind, left, wide, top, tall) {
-    const { context, paint } = this;
-    const shown = this.#short(text, wide - 14);
+  // What is waited for, or where it is the same for all, who waits. In a spinning wait it stands on
+  // a plain ground.
+  #onWait(at, kind, left, wide, top, tall) {
+    const { context, paint, model } = this;
+    const shown = model.lanes.length > 1
+      ? fitted(context, this.widths, model.data.locks[model.lockOfWait(at)][0], wide - 14)
+      : this.#short(this.#site(model.waitContext.site[model.waits.context[at]]), wide - 14);
     if (!shown) return;
     if (kind === SPINNING) {
       context.fillStyle = paint.waits[SPINNING].solid;
@@ -303,6 +306,15 @@ class TimelineCanvas {
     context.strokeStyle = colour;
     context.lineWidth = 2;
     context.strokeRect(left - 1, this.bandTop(layer.row[at]) + 1, Math.max(3, right - left + 1.5), this.bandHeight - 2);
+  }
+
+  // The name beside a point of the canvas: of a thread or of a lock, whole; or "".
+  nameAt(x, y) {
+    const { model } = this;
+    if (!model || x >= this.left) return "";
+    const lane = model.lanes[Math.floor((y - this.axisHeight) / this.laneHeight)];
+    if (y < this.head) return y >= this.axisHeight && lane ? model.data.locks[lane.lock].join(", made at ") : "";
+    return model.data.threads[this.bandAt(y)] ?? "";
   }
 
   // What is under a point of the canvas: { layer, at }, or null. A wait lies before a hold.

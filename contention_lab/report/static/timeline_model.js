@@ -24,6 +24,8 @@ class TimelineModel {
     this.lanes = data.lanes.map(({ lock: id, most, time, waiting }) => (
       { lock: id, most, time: unpackedSteps(time), waiting: unpacked(waiting) }));
     this.worst = new Map(data.worst.map(([place, ...stacks]) => [place, stacks]));
+    this.lifeStart = unpacked(data.lifeStart);
+    this.lifeEnd = unpacked(data.lifeEnd);
     const { waits } = this;
     this.contended = this.#contended(); // places of waits for locks, by row, then start
     this.isContention = (at) => waits.kind[at] <= SPINNING;

@@ -22,7 +22,7 @@ class TimelinePaint {
     this.holds = states([held, run]);
     this.inks = ["on-park", "on-spin", "on-coordination", "on-gil"].map(colour);
     this.holdInks = [colour("ink"), colour("on-run")];
-    for (const role of ["page", "surface", "raised", "ink", "muted", "line", "grid", "accent", "spin"]) this[role] = colour(role);
+    for (const role of ["page", "surface", "raised", "ink", "muted", "faint", "line", "grid", "accent", "spin"]) this[role] = colour(role);
     this.hatch = this.#hatch(colour("spin"), mixed(channels(colour("spin")), page, 0.42), ratio);
     const text = parseFloat(style.fontSize);
     this.text = text;

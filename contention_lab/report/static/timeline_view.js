@@ -145,7 +145,7 @@ class TimelineView {
       this.graph.draw();
       return;
     }
-    this.#told(layer, at, text ?? (layer === "waits" ? this.words.wait(at) : this.words.hold(at)));
+    this.#told(layer, at, text ?? this.words[layer](at));
     const { start, end, row } = this.model[layer];
     this.graph.band = row[at];
     this.graph.reveal(row[at]);
@@ -212,7 +212,7 @@ class TimelineView {
     let wait = chosen.at;
     if (chosen.layer === "holds") wait = model.waitUnder(chosen.at, model.holds.start[chosen.at], model.holds.end[chosen.at]);
     if (wait < 0) {
-      this.readout.textContent = `${this.words.hold(chosen.at)} · its thread waited for no other lock, so this is the root`;
+      this.readout.textContent = `${this.words.holds(chosen.at)} · its thread waited for no other lock, so this is the root`;
       return;
     }
     const chain = model.chain(wait);
@@ -248,9 +248,10 @@ class TimelineView {
       return;
     }
     const under = graph.under(event.offsetX, event.offsetY);
-    this.tooltip.hidden = under === null;
-    if (under === null) return;
-    this.tooltip.textContent = under.layer === "waits" ? this.words.wait(under.at) : this.words.hold(under.at);
+    const text = under === null ? graph.nameAt(event.offsetX, event.offsetY) : this.words[under.layer](under.at);
+    this.tooltip.hidden = !text;
+    if (!text) return;
+    this.tooltip.textContent = text;
     const frame = graph.box.parentElement.getBoundingClientRect();
     const left = event.clientX - frame.left + 14;
     const room = frame.width - this.tooltip.offsetWidth - 4;

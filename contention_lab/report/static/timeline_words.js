@@ -15,7 +15,7 @@ class TimelineWords {
 
   moment(time) { return `at ${exactTime(time, this.model.length, 1000)}`; }
 
-  wait(at) {
+  waits(at) {
     const { waits, waitContext } = this.model;
     const context = waits.context[at];
     const site = this.frame(waitContext.site[context]);
@@ -46,7 +46,7 @@ class TimelineWords {
     return text + (heldAt ? `, taken in ${heldAt}` : "") + (doing ? `, and was in ${doing}` : "");
   }
 
-  hold(at) {
+  holds(at) {
     const { holds, holdContext } = this.model;
     const context = holds.context[at];
     const [start, end] = this.model.wholeHold(at);
@@ -68,8 +68,8 @@ class TimelineWords {
   root(chain) {
     const hops = Math.floor(chain.length / 2) - 1;
     const last = chain.at(-1);
-    if (chain.length % 2) return `${this.wait(last)} · nobody is known to have held it`;
+    if (chain.length % 2) return `${this.waits(last)} · nobody is known to have held it`;
     const head = hops > 0 ? `Root, ${hops} ${hops === 1 ? "wait" : "waits"} further` : "Root";
-    return `${head}: ${this.hold(last)} · its thread waited for no other lock meanwhile`;
+    return `${head}: ${this.holds(last)} · its thread waited for no other lock meanwhile`;
   }
 }

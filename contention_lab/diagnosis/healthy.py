@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from contention_lab.analysis.processes import SHARED
 from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE, MOSTLY
-from contention_lab.diagnosis.wording import duration, percent
+from contention_lab.diagnosis.wording import counted, duration, percent
 from contention_lab.trace import Level
 
 if TYPE_CHECKING:
@@ -47,6 +47,13 @@ def summary(file: CaseFile) -> str:
             f"`{unexplained.lock.name}`, but the recording does not show what held it meanwhile. "
             f"{_why(file, unexplained)}"
         )
+    if file.cases and file.cases[0].only_retried:
+        first = file.cases[0]
+        return (
+            f"No lock limits this program: its threads found `{first.lock.name}` taken "
+            f"{counted(int(first.total('failed_tries')), 'time')}, and went on with something "
+            f"else{native}."
+        )
     return (
         f"No lock limits this program: its threads waited {share} for locks, "
         f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for{native}."
@@ -75,6 +82,7 @@ def _is_unexplained(case: LockCase) -> bool:
         case.total("wait_s") >= LEAST_WAIT_S
         and case.wait_share >= LEAST_WAIT_SHARE
         and case.blamed_share + case.gil_share < MOSTLY
+        and not case.only_retried
     )
 
 

@@ -69,4 +69,7 @@ def test_naps_that_are_only_taken_after_a_failed_try_are_polling() -> None:
 
 @pytest.mark.parametrize("line", [5, 9])
 def test_a_pause_that_is_made_whether_the_lock_was_taken_or_not_is_no_polling(line: int) -> None:
-    assert retries(nap=line, pause=line).verdict == "healthy"
+    diagnosis = retries(nap=line, pause=line)
+
+    assert diagnosis.verdict == "healthy"
+    assert "found `flag` taken 180 times, and went on with something else" in diagnosis.summary

@@ -43,6 +43,15 @@ class Program:
     work_cpu_s: float
     cores: int | None
 
+    @property
+    def idle_share(self) -> float:
+        """Share of the machine that did no work for the program; 1 without a core count.
+
+        Spinning is no work. However many threads wait, the program cannot use more than this.
+        """
+        capacity_s = self.wall_s * (self.cores or 0)
+        return max(0.0, 1.0 - self.work_cpu_s / capacity_s) if capacity_s else 1.0
+
     def largest_gain(self, share: float, *, running: float) -> float:
         """Return how many times faster the program can become if several do a part of it at a time.
 
@@ -231,14 +240,8 @@ class LockCase:
 
     @property
     def idle_share(self) -> float:
-        """Share of the machine that did no work for the program; 1 without a core count.
-
-        Spinning is no work. However many threads wait, the program cannot use more than this.
-        """
-        capacity_s = self.program.wall_s * (self.program.cores or 0)
-        if not capacity_s:
-            return 1.0
-        return max(0.0, 1.0 - self.program.work_cpu_s / capacity_s)
+        """Share of the machine that did no work for the program; 1 without a core count."""
+        return self.program.idle_share
 
     def evidence(self) -> dict[str, float | int | None]:
         """Return the figures that every finding about a lock states."""

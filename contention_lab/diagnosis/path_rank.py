@@ -1,8 +1,9 @@
-"""Which of several locks limits the program: those on its critical path come first.
+"""What a lock costs the program: its share of the critical path, where that is known.
 
 Threads may wait for one lock all day and delay nobody who matters, and for another one briefly,
-where all wait for them. Where findings accuse several locks, it is the critical path that ranks
-them, not the total wait. It judges nothing anew and takes nothing back.
+where all wait for them. So it is the critical path that ranks findings about locks, not the total
+wait. Whether something is said does not depend on it: it judges nothing anew and takes nothing
+back.
 """
 
 from __future__ import annotations
@@ -26,11 +27,20 @@ CONTENTION: Final = frozenset(
 )
 """Kinds about waiting for a lock that others hold, which the critical path can be on."""
 
+SPINS: Final = "spin-collapse"
+"""Its severity is what parking would bring, of which the path says nothing; beside it that of the
+same lock is what parking would leave."""
+NEEDS_CORES: Final = frozenset({"serialised-by-lock", "capacity-limit"})
+"""Those of which it is said that threads could work at a time, which takes cores that are idle."""
+
 
 def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings with their share of the critical path, the most severe first.
 
     The share is stated only where the path tells what ended the program, and knows the waiting.
+    Where that is so, and it is a tenth or more, it is the severity of a lock; the time of its
+    users, by which it is accused, is among the evidence. What the finding takes off (for cores that
+    have no time left) stays off. Beside a collapse of spinning severities stay.
 
     Where they accuse two locks or more of making threads wait, and one of them takes a tenth of the
     critical path or more, then
@@ -39,8 +49,8 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
       of the most severe one, and the others in proportion;
     - one that is not on the path to that extent comes after those that are.
 
-    Otherwise severities stay: of a single lock, and where the end of the program does not depend
-    on what is waited for (a service until it is stopped), the time of its users is what it costs.
+    Otherwise severities stay: where the end of the program does not depend on what is waited for (a
+    service until it is stopped), the time of its users is what it costs.
     """
     shares = {
         finding.lock: file.path_share([finding.lock])
@@ -57,6 +67,8 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
             for lock in shares
         }
         ranked = [_by_share(finding, shares, worst, limit) for finding in ranked]
+    elif file.path.is_telling and not any(one.kind == SPINS for one in ranked):
+        ranked = [_of_path(finding, file.program.idle_share) for finding in ranked]
     return tuple(sorted(ranked, key=lambda finding: -finding.severity))
 
 
@@ -64,6 +76,18 @@ def _with_share(finding: Finding, shares: dict[AccusedLock, float]) -> Finding:
     if finding.lock is None or finding.kind not in CONTENTION or _is_only_tried(finding):
         return finding
     return replace(finding, evidence={**finding.evidence, "path_share": shares[finding.lock]})
+
+
+def _of_path(finding: Finding, idle_share: float) -> Finding:
+    """Return a finding with its share of the critical path as severity, if that is known."""
+    share = finding.evidence.get("path_share")
+    wait_s, blamed_s = (finding.evidence.get(name) or 0.0 for name in ("wait_s", "blamed_s"))
+    of_users = (finding.evidence.get("wait_share") or 0.0) * blamed_s / (wait_s or 1.0)
+    if share is None or share < LEAST_WAIT_SHARE or not of_users:
+        return finding
+    most = min(LARGEST_SEVERITY, idle_share if finding.kind in NEEDS_CORES else 1.0)
+    left = min(1.0, finding.severity / min(of_users, most)) if most else 0.0
+    return replace(finding, severity=left * min(share, most))
 
 
 def _is_only_tried(finding: Finding) -> bool:

@@ -125,7 +125,9 @@ def test_threads_that_take_turns_are_serialised() -> None:
 
     assert diagnosis.verdict == "serialised-by-lock"
     (finding,) = diagnosis.findings
-    assert finding.severity == pytest.approx(7 / 8)
+    assert finding.evidence["wait_share"] == pytest.approx(7 / 8)
+    assert finding.evidence["path_share"] == pytest.approx(1.0)
+    assert finding.severity == pytest.approx(1.0, abs=0.02)
     assert finding.lock is not None
     assert (finding.lock.name, finding.lock.type) == ("autodiff server", "Mutex")
     assert finding.lock.site is not None

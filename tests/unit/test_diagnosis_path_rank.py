@@ -18,8 +18,9 @@ MS = 1_000_000
 class Program:
     """Threads `worker` and `keeper` share a lock; `idler` and `hoarder` share another one."""
 
-    def __init__(self, *, main_cpu_ms: int = 1) -> None:
-        self.builder = builder = TraceBuilder(duration_ns=1000 * MS)
+    def __init__(self, *, main_cpu_ms: int = 1, cores: int = 8) -> None:
+        meta = {"machine": {"cores": cores}}
+        self.builder = builder = TraceBuilder(duration_ns=1000 * MS, meta=meta)
         self.near, self.far = (
             builder.add_lock("threading.Lock", site=builder.add_frame("<module>", "work.py", line))
             for line in (1, 2)
@@ -69,7 +70,27 @@ def test_a_lock_on_the_path_comes_before_one_that_is_waited_for_longer() -> None
     assert found[2].severity == pytest.approx(0.18)
 
 
-def test_a_single_lock_keeps_its_severity() -> None:
+def test_the_severity_of_a_lock_is_its_share_of_the_path() -> None:
+    program = Program()
+    program.contend(program.near, program.worker, program.keeper, 40)
+    program.join("worker")
+    (finding,) = program.findings().values()
+    evidence = finding.evidence
+    assert finding.severity == evidence["path_share"] == pytest.approx(0.36)
+    assert evidence["wait_share"] == pytest.approx(0.36 * 1000 / 1995)  # of the time of its users
+
+
+def test_what_a_finding_takes_off_stays_off() -> None:
+    program = Program(cores=1)
+    program.builder.add_thread("computes", cpu_ns=800 * MS)
+    program.contend(program.near, program.worker, program.keeper, 40)
+    program.join("worker")
+    (finding,) = program.findings().values()
+    assert finding.kind == "serialised-by-lock"
+    assert 0.1 < finding.severity < 0.2
+
+
+def test_a_single_lock_off_the_path_keeps_its_severity() -> None:
     program = Program()
     program.contend(program.far, program.idler, program.hoarder, 80)
     program.join("worker")

@@ -18,7 +18,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
 )
-from contention_lab.diagnosis.wording import duration, names, percent
+from contention_lab.diagnosis.wording import acting, duration, names, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
             f"{len(late)} thread{several} that do{'es' * (not several)} little between blocking "
             f"calls wait{'s' * (not several)} for the GIL {duration(each_s)} at a time, "
             f"{percent(wait_s / sum(one.wall_s for one in late))} of the time, because "
-            f"{names(culprits, most=2)} keeps it for a switch interval "
+            f"{acting(culprits, 'keep')} it for a switch interval "
             f"({duration(gil.switch_interval_s)}) each time; no lock is at fault."
         ),
         lock=None,

@@ -96,6 +96,12 @@ def names(parties: Sequence[Party], *, most: int = 3) -> str:
     return enumeration(list(found)[:most]) or "code outside the program"
 
 
+def acting(parties: Sequence[Party], verb: str, *, most: int = 2) -> str:
+    """Write what the functions of parties do: `` `a` keeps ``, `` `a` and `b` keep ``."""
+    several = len({name(party.code) for party in parties if party.code is not None}) > 1
+    return f"{names(parties, most=most)} {verb}{'s' * (not several or most == 1)}"
+
+
 def enumeration(items: Sequence[str]) -> str:
     """Write a list: `a`, `a and b`, `a, b and c`."""
     if len(items) < 2:

@@ -8,6 +8,7 @@ from contention_lab.diagnosis import AccusedLock, Party
 from contention_lab.diagnosis.figures import lock_figures
 from contention_lab.diagnosis.wording import (
     LONGEST,
+    acting,
     brief,
     counted,
     duration,
@@ -117,6 +118,15 @@ def test_parties_are_named_once() -> None:
 
     assert names([party, party, Party(None, (), 1.0, 1.0)]) == "`worker`"
     assert names([Party(None, (), 1.0, 1.0)]) == "code outside the program"
+
+
+def test_one_function_keeps_and_two_keep() -> None:
+    party = Party(WORKER, (), 1.0, 1.0)
+    other = Party(Frame("other", "/app/program.py", 9, 9), (), 1.0, 1.0)
+
+    assert acting([party, party], "keep") == "`worker` keeps"
+    assert acting([party, other], "keep") == "`worker` and `other` keep"
+    assert acting([], "keep") == "code outside the program keeps"
 
 
 @pytest.mark.parametrize(

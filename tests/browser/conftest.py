@@ -57,7 +57,9 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Opener]:
     complaints: list[str] = []
     requests: list[str] = []
 
-    def opened(text: str, *, width: int = 1280, height: int = 800, **options: Any) -> Any:
+    def opened(
+        text: str, *, width: int = 1280, height: int = 800, fragment: str = "", **options: Any
+    ) -> Any:
         file = tmp_path / f"page-{len(contexts)}.html"
         file.write_text(text, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)
@@ -68,7 +70,7 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Opener]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: requests.append(request.url))
-        page.goto(file.as_uri())
+        page.goto(file.as_uri() + fragment)
         return page
 
     yield opened

@@ -23,7 +23,8 @@
 
 static struct {
     cl_owned_file owned;
-    _Atomic uint32_t started, stopping;
+    _Atomic uint32_t started, stopping, first_has_ended;
+    pid_t process; /* whose trace it is: a child that was made without pthread_atfork()'s handlers is another */
     pthread_t writer;
     cl_program_tables *tables;
     const char *meta, *said; /* `said`: at the end, if all is well */
@@ -142,6 +143,37 @@ static const cl_layer_table cl_program_functions = {
     .native_yielded = cl_program_yielded, .native_signals = cl_program_signals, .counts = 1,
     .world_begin = cl_program_world_begin};
 
+/* The program's first thread has left by pthread_exit(): the others go on. */
+static void
+cl_program_first_ends(void *unused)
+{
+    (void)unused;
+    atomic_store_explicit(&cl_program.first_has_ended, 1, memory_order_relaxed);
+}
+
+/* Whether none but the writer is left of a program without its first thread. The last one to end ends the process:
+ * the writer must not keep it. The first one stays a zombie until then. */
+static int
+cl_program_is_over(void)
+{
+    char path[48], text[512];
+    int threads = 0;
+    if (!atomic_load_explicit(&cl_program.first_has_ended, memory_order_relaxed)) {
+        return 0;
+    }
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)cl_program.process);
+    int fd = cl_real.open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : cl_real.read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = 0;
+    const char *state = strrchr(text, ')'); /* the name before it may be anything */
+    return state != NULL && strncmp(state, ") Z ", 4) == 0
+           && sscanf(state + 4, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &threads) == 1
+           && threads <= 2;
+}
+
 static void *
 cl_program_write(void *unused)
 {
@@ -149,7 +181,7 @@ cl_program_write(void *unused)
     cl_program_mine.busy = 1;
     cl_tally_mine.refused = 1;
     prctl(PR_SET_NAME, (unsigned long)(uintptr_t) "clt-writer", 0, 0, 0);
-    while (!atomic_load_explicit(&cl_program.stopping, memory_order_acquire)) {
+    while (!atomic_load_explicit(&cl_program.stopping, memory_order_acquire) && !cl_program_is_over()) {
         cl_park(&cl_program.stopping, 0, cl_monotonic_ns() + CL_PROGRAM_FLUSH_NS);
         cl_program_flush(cl_program.tables, 0);
     }
@@ -161,7 +193,7 @@ cl_program_write(void *unused)
 static void
 cl_program_start(void)
 {
-    if (cl_program.owned.fd < 0 || cl_program_mine.busy
+    if (cl_program.owned.fd < 0 || cl_program_mine.busy || getpid() != cl_program.process
         || atomic_exchange_explicit(&cl_program.started, 1, memory_order_acq_rel)) {
         return;
     }
@@ -172,6 +204,10 @@ cl_program_start(void)
     cl_tallies_begin();
     *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
+    pthread_key_t key;
+    if (syscall(SYS_gettid) == cl_program.process && pthread_key_create(&key, cl_program_first_ends) == 0) {
+        pthread_setspecific(key, &cl_program);
+    }
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -230,6 +266,9 @@ cl_program_tell(uint64_t bytes, uint64_t waits)
 __attribute__((destructor)) static void
 cl_program_end(void)
 {
+    if (getpid() != cl_program.process) {
+        return;
+    }
     if (cl_program.owned.fd < 0) {
         cl_program_tell(0, 0);
         return;
@@ -238,7 +277,7 @@ cl_program_end(void)
     if (atomic_load_explicit(&cl_program.started, memory_order_relaxed) && cl_program.tables != NULL) {
         atomic_store_explicit(&cl_program.stopping, 1, memory_order_release);
         cl_unpark_one(&cl_program.stopping);
-        pthread_join(cl_program.writer, NULL);
+        pthread_join(cl_program.writer, NULL); /* refused if this is the writer, the last thread of all */
     }
     else if (!atomic_load_explicit(&cl_program.started, memory_order_relaxed)) { /* one thread, nobody waits */
         cl_clock_zero();
@@ -315,6 +354,7 @@ cl_program_begin(char **environment)
     if (fstat(2, &cl_program.error_stream) != 0) {
         cl_program.said = cl_program.failed = NULL;
     }
+    cl_program.process = getpid();
     pthread_atfork(NULL, cl_program_has_forked, cl_program_forked);
     if (cl_program.owned.fd >= 0) {
         cl_program.meta = meta;

@@ -22,7 +22,7 @@ enum { CL_TRY, CL_INTERRUPTIBLE, CL_UNINTERRUPTED };
 static int
 cl_lock_block(cl_lock *lock, int blocking, uint64_t deadline)
 {
-    cl_wait_parts parts = {0};
+    cl_wait_parts parts = {.alert = blocking == CL_INTERRUPTIBLE && cl_is_main_thread()};
     for (;;) {
         PyThreadState *tstate = PyEval_SaveThread();
         int result = cl_lock_wait(lock, deadline, 0, &parts);
@@ -102,7 +102,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     }
     thread->busy++;
     cl_wait_publish(thread, &wait);
-    cl_wait_parts parts = {0};
+    cl_wait_parts parts = {.alert = blocking == CL_INTERRUPTIBLE && cl_is_main_thread()};
     int result, failed = 0;
     for (;;) {
         PyThreadState *tstate = PyEval_SaveThread();

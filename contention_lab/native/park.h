@@ -25,19 +25,21 @@ enum { CL_PARK_WOKEN, CL_PARK_TIMED_OUT, CL_PARK_SIGNAL };
 #  include <sys/syscall.h>
 #  include <unistd.h>
 
+static inline struct timespec
+cl_timespec(uint64_t deadline)
+{
+    return (struct timespec){.tv_sec = (time_t)(deadline / 1000000000u),
+                             .tv_nsec = (long)(deadline % 1000000000u)};
+}
+
 /* Sleeps while *word == expected, until `deadline` (CLOCK_MONOTONIC, ns). The kernel compares and
  * queues in one step, so a wake-up between our check and our sleep is not lost. */
 static int
 cl_park(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
 {
-    struct timespec until, *limit = NULL;
-    if (deadline != CL_FOREVER) {
-        until.tv_sec = (time_t)(deadline / 1000000000u);
-        until.tv_nsec = (long)(deadline % 1000000000u);
-        limit = &until;
-    }
-    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit,
-                          NULL, FUTEX_BITSET_MATCH_ANY);
+    struct timespec until = cl_timespec(deadline);
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                          deadline == CL_FOREVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
     if (result == 0 || errno == EAGAIN) {
         return CL_PARK_WOKEN;
     }
@@ -48,6 +50,12 @@ static void
 cl_unpark_one(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+static inline void
+cl_unpark_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
 }
 
 #else
@@ -101,12 +109,18 @@ cl_park(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
 
 /* Different words may share a bucket, so all are woken and look again. */
 static void
-cl_unpark_one(_Atomic uint32_t *word)
+cl_unpark_all(_Atomic uint32_t *word)
 {
     unsigned bucket = cl_park_bucket((const void *)word);
     pthread_mutex_lock(&cl_park_table[bucket].mutex);
     pthread_cond_broadcast(&cl_park_table[bucket].changed);
     pthread_mutex_unlock(&cl_park_table[bucket].mutex);
+}
+
+static void
+cl_unpark_one(_Atomic uint32_t *word)
+{
+    cl_unpark_all(word);
 }
 
 #endif

@@ -345,6 +345,31 @@ cl_signal_pending(void)
 #endif
 }
 
+/* The word that is no longer `quiet` as soon as a signal waits for its handler; as cl_signal_pending(). On
+ * 3.13 it is a half of a longer one, which has other reasons to change as well. */
+static inline int
+cl_signal_word(const uint32_t **word, uint32_t *quiet)
+{
+    *word = NULL;
+    *quiet = 0;
+#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
+    return -1;
+#elif PY_VERSION_HEX >= 0x030D0000
+    const PyThreadState *tstate = _PyRuntime.main_tstate;
+    if (tstate == NULL) {
+        return -1;
+    }
+    size_t low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof tstate->eval_breaker / 4 - 1;
+    *word = (const uint32_t *)(const void *)&tstate->eval_breaker + low;
+    *quiet = __atomic_load_n(*word, __ATOMIC_RELAXED);
+    return (*quiet & _PY_SIGNALS_PENDING_BIT) != 0;
+#else
+    _Static_assert(sizeof _PyRuntime.ceval.signals_pending._value == sizeof **word, "it has 32 bits");
+    *word = (const uint32_t *)(const void *)&_PyRuntime.ceval.signals_pending._value;
+    return cl_signal_pending();
+#endif
+}
+
 /* Whether a thread without a thread state may still ask for the GIL. */
 static inline int
 cl_interpreter_lives(void)

@@ -125,9 +125,6 @@ cl_wait_adaptive(cl_adaptive_lock *self, uint64_t deadline, int timed, cl_wait_p
     cl_spinner spinner = cl_spinner_begin(&self->lock, deadline, timed);
     int result = cl_adaptive_spin(self, &spinner, parts);
     cl_spinner_end(&spinner, parts);
-    if (result == CL_SPIN_ON && spinner.main_thread && cl_signal_pending() > 0) {
-        result = CL_WAIT_SIGNAL; /* it came during the spin, and would not interrupt the sleep */
-    }
     if (result == CL_SPIN_ON) {
         result = cl_wait_parked(&self->lock, deadline, timed, parts);
         if (result == CL_WAIT_ACQUIRED) {

@@ -2,10 +2,12 @@
 #ifndef CL_WAIT_MUTEX_H
 #define CL_WAIT_MUTEX_H
 
+#include "alert_park.h"
 #include "lock_object.h"
 
-/* What a wait was made of, for the record. */
+/* What a wait was made of, for the record, and what may end it. */
 typedef struct {
+    int alert; /* it is to end for signal handlers, which this thread runs */
     uint64_t spin_ns, park_ns, spin_cpu_ns, spins;
     uint64_t acquired_at; /* when the lock became ours, ns since the start of the recording */
     uint64_t cpu_at_end;  /* thread CPU time at that moment, 0 not measured */
@@ -28,7 +30,8 @@ cl_wait_parked(cl_lock *lock, uint64_t deadline, int timed, cl_wait_parts *parts
             return CL_WAIT_ACQUIRED;
         }
         uint64_t before = timed ? cl_now() : 0;
-        int woken = cl_park(&lock->state, CL_HELD_PARKED, deadline);
+        int woken = parts->alert ? cl_park_alert(&lock->state, CL_HELD_PARKED, deadline)
+                                 : cl_park(&lock->state, CL_HELD_PARKED, deadline);
         if (timed) {
             parts->park_ns += cl_now() - before;
         }

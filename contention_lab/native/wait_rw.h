@@ -214,16 +214,19 @@ cl_wait_rw(cl_lock *side, uint64_t deadline, int timed, cl_wait_parts *parts)
     cl_latch_give(&self->latch);
     while (!entered && atomic_load_explicit(&mine.granted, memory_order_acquire) == 0) {
         uint64_t before = timed ? cl_now() : 0;
-        int woken = cl_park(&mine.granted, 0, deadline);
+        /* Where signals cannot be looked for from here, the place in the queue is worth more than they are. */
+        int woken = parts->alert && cl_signal_pending() >= 0 ? cl_park_alert(&mine.granted, 0, deadline)
+                                                             : cl_park(&mine.granted, 0, deadline);
         if (timed) {
             parts->park_ns += cl_now() - before;
         }
         if (woken == CL_PARK_TIMED_OUT
-            || (woken == CL_PARK_SIGNAL && cl_is_main_thread() && cl_signal_pending() != 0)) {
+            || (woken == CL_PARK_SIGNAL && parts->alert && cl_signal_pending() != 0)) {
             if (cl_rw_leave(self, side->kind, &mine)) {
                 return woken == CL_PARK_TIMED_OUT ? CL_WAIT_TIMED_OUT : CL_WAIT_SIGNAL;
             }
             deadline = CL_FOREVER;
+            parts->alert = 0; /* the grant is on its way: the signal has to wait for that */
         }
     }
     parts->acquired_at = timed ? cl_now_after() : 0;

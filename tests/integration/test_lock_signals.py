@@ -71,6 +71,32 @@ def test_ctrl_c_interrupts_a_wait_for_a_holder_that_is_gone(
     assert process.returncode == 0
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs raise() of the C library")
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_signal_that_comes_just_before_the_sleep_interrupts_the_wait(
+    kind: str, recorded: bool, tmp_path: Path
+) -> None:
+    process = start(
+        f"""
+        import ctypes, functools, operator, threading
+        lock = {kind}
+        holder = threading.Thread(target=lock.acquire)
+        holder.start()
+        holder.join()
+        libc = ctypes.PyDLL(None)
+        come = functools.partial(getattr(libc, "raise"), 2)
+        try:  # no bytecode between the two, at which the interpreter would look for signals
+            list(map(operator.call, [come, lock.acquire]))
+        except KeyboardInterrupt:
+            print("interrupted", lock.locked())
+        """,
+        recorded=str(tmp_path / "t.clt") if recorded else "",
+    )
+    out, err = process.communicate(timeout=20)
+    assert out == "interrupted True\n", err
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_handler_that_does_not_raise_lets_the_wait_go_on(kind: str) -> None:
     process = start(

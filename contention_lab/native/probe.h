@@ -10,6 +10,7 @@
 #define CL_PROBE_H
 
 #include "emit.h"
+#include "pending.h"
 
 enum { CL_KEEPS_NOTHING, CL_KEEPS_LAST, CL_KEEPS_FIRST };
 
@@ -26,28 +27,15 @@ typedef struct {
 } cl_probe;
 
 static PyTypeObject *cl_probe_type; /* kept */
-static PyObject *cl_probe_kept;     /* by frame: a probe, and what it returned; kept */
 
-/* What tells the Python frame that has called us from all others that have not ended: a new reference. */
-static PyObject *
+/* What tells the Python frame that has called us from all others that have not ended. */
+static const void *
 cl_probe_frame(void)
 {
     cl_cursor cursor = cl_cursor_begin();
-    PyObject *key = PyLong_FromVoidPtr((void *)cursor.frame);
+    const void *frame = cursor.frame;
     cl_cursor_end(&cursor);
-    return key;
-}
-
-/* What `begin` has kept for the frame that runs: a new reference, NULL with or without an exception. */
-static PyObject *
-cl_probe_find(PyObject *key, PyObject *begin)
-{
-    PyObject *pair = cl_dict_get(cl_probe_kept, key), *kept = NULL;
-    if (pair != NULL && PyTuple_GET_ITEM(pair, 0) == begin) {
-        kept = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
-    }
-    Py_XDECREF(pair);
-    return kept;
+    return frame;
 }
 
 /* The arguments that the right side stands for: borrowed from it. -1: an exception. */
@@ -111,36 +99,29 @@ cl_probe_call(cl_probe *self, PyObject *kept, PyObject *right)
 static PyObject *
 cl_probe_begin(cl_probe *self, PyObject *right)
 {
-    PyObject *key = cl_probe_frame();
-    PyObject *known = key == NULL || self->keeps != CL_KEEPS_FIRST ? NULL
-                                                                   : cl_probe_find(key, (PyObject *)self);
-    PyObject *kept = key == NULL || known != NULL ? NULL : cl_probe_call(self, NULL, right);
-    PyObject *pair = kept == NULL || kept == Py_None ? NULL : PyTuple_Pack(2, self, kept);
-    if (pair != NULL) {
-        PyDict_SetItem(cl_probe_kept, key, pair);
+    const void *frame = cl_probe_frame();
+    if (self->keeps == CL_KEEPS_FIRST && cl_pending_has(frame, self)) {
+        Py_RETURN_NONE;
     }
-    Py_XDECREF(pair);
-    Py_XDECREF(kept);
-    Py_XDECREF(known);
-    Py_XDECREF(key);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *kept = cl_probe_call(self, NULL, right);
+    if (kept == NULL || kept == Py_None) {
+        return kept;
+    }
+    Py_XDECREF(cl_pending_put(frame, self, kept));
+    Py_RETURN_NONE;
 }
 
 /* Ends what another probe of this frame has begun, if it has. */
 static PyObject *
 cl_probe_end(cl_probe *self, PyObject *right)
 {
-    if (PyDict_GET_SIZE(cl_probe_kept) == 0) {
+    PyObject *kept = cl_pending_some() ? cl_pending_take(cl_probe_frame(), self->begin) : NULL;
+    if (kept == NULL) {
         Py_RETURN_NONE;
     }
-    PyObject *key = cl_probe_frame();
-    PyObject *kept = key == NULL ? NULL : cl_probe_find(key, self->begin);
-    if (kept != NULL && PyDict_DelItem(cl_probe_kept, key) == 0) {
-        Py_XDECREF(cl_probe_call(self, kept, right));
-    }
-    Py_XDECREF(kept);
-    Py_XDECREF(key);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *done = cl_probe_call(self, kept, right);
+    Py_DECREF(kept);
+    return done;
 }
 
 static PyObject *
@@ -237,8 +218,7 @@ static PyType_Spec cl_probe_spec = {
 static int
 cl_probe_ready(PyObject *module)
 {
-    cl_probe_kept = PyDict_New();
-    PyObject *type = cl_probe_kept == NULL ? NULL : PyType_FromSpec(&cl_probe_spec);
+    PyObject *type = PyType_FromSpec(&cl_probe_spec);
     if (type == NULL || PyModule_AddObjectRef(module, "Probe", type) < 0) {
         Py_XDECREF(type);
         return -1;

@@ -54,9 +54,17 @@ cl_running_loop_quickly(void)
     if (key == NULL) {
         key = PyUnicode_InternFromString("__asyncio_running_event_loop__");
     }
+    static uint64_t version; /* of the dictionary, as no other one has it: the same holder is in it */
+    static PyObject *holder; /* borrowed */
     PyObject *fields = PyThreadState_GetDict();
-    PyObject *holder = fields == NULL || key == NULL ? NULL : PyDict_GetItemWithError(fields, key);
-    PyErr_Clear();
+    if (fields == NULL || key == NULL) {
+        return NULL;
+    }
+    if (((PyDictObject *)fields)->ma_version_tag != version) {
+        version = ((PyDictObject *)fields)->ma_version_tag;
+        holder = PyDict_GetItemWithError(fields, key);
+        PyErr_Clear();
+    }
     if (holder != NULL && holder_type == NULL && Py_TYPE(holder)->tp_basicsize == sizeof(cl_loop_holder)
         && strcmp(Py_TYPE(holder)->tp_name, "_RunningLoopHolder") == 0) {
         holder_type = Py_TYPE(holder);
@@ -99,6 +107,26 @@ cl_task_adopting(PyObject *task)
     return task;
 }
 
+/* The task that is current in a loop, by a dictionary of asyncio's: a new reference, NULL with or without an
+ * exception. */
+static PyObject *
+cl_task_in(PyObject *tasks, PyObject *loop)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    static uint64_t version; /* as above: within one step of a task it stays */
+    static PyObject *of, *task; /* compared, borrowed */
+    uint64_t now = ((PyDictObject *)tasks)->ma_version_tag;
+    if (now != version || of != loop) {
+        task = PyDict_GetItemWithError(tasks, loop); /* may run code of the loop's */
+        of = loop;
+        version = task == NULL && PyErr_Occurred() ? 0 : ((PyDictObject *)tasks)->ma_version_tag;
+    }
+    return Py_XNewRef(task);
+#else
+    return Py_XNewRef(PyDict_GetItemWithError(tasks, loop));
+#endif
+}
+
 /* Stores a new reference to the record of the task that runs, NULL outside of one. -1: an exception. */
 static int
 cl_task_current(cl_task **record)
@@ -112,7 +140,7 @@ cl_task_current(cl_task **record)
         return -1;
     }
     if (loop != Py_None && PyDict_CheckExact(cl_asyncio.current)) {
-        task = Py_XNewRef(PyDict_GetItemWithError(cl_asyncio.current, loop));
+        task = cl_task_in(cl_asyncio.current, loop);
     }
     else if (loop != Py_None) {
         task = PyObject_CallOneArg(cl_asyncio.current, loop);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,39 @@ def test_what_a_probe_begins_another_ends_in_the_same_frame_only(
         ("over", "begins", two),
         ("at_once", one),
     ]
+
+
+def test_each_of_many_frames_has_what_it_has_begun(told: list[Any]) -> None:
+    begins: Any = _core.Probe(lambda number: f"begun {number}", keeps=_core.KEEPS_LAST)
+    first: Any = _core.Probe(lambda number: f"first {number}", keeps=_core.KEEPS_FIRST)
+    over: Any = probe(told, "over", begin=begins)
+    over_first: Any = probe(told, "over first", begin=first)
+
+    def frame(number: int) -> Iterator[None]:
+        begins @ -number
+        begins @ number
+        yield
+        over_first @ number  # another's
+        over @ number
+        over @ number  # it is over
+        first @ number
+        first @ -number
+        yield
+        over @ number
+        over_first @ number
+
+    frames = {number: frame(number) for number in range(500)}
+    for each in frames.values():
+        next(each)
+    order = list(frames)
+    random.Random(7).shuffle(order)
+    for number in order:
+        next(frames[number])
+    assert told == [("over", f"begun {number}", number) for number in order]
+    told.clear()
+    for number in reversed(order):
+        assert next(frames[number], "ended") == "ended"
+    assert told == [("over first", f"first {number}", number) for number in reversed(order)]
 
 
 @pytest.mark.parametrize(

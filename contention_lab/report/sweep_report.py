@@ -18,6 +18,7 @@ from contention_lab.report.flame_section import groups, main_point
 from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair, plot_pair
 from contention_lab.report.point_view import PointView, point_view
+from contention_lab.report.prediction_section import prediction_section
 from contention_lab.report.sweep_table import point_rows, thread_counts, variant_rows
 from contention_lab.report.thread_time_plot import (
     Bar,
@@ -91,6 +92,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "bounds": [bound for bound in result.get("bounds", ()) if bound.get("text")],
         "points": views,
         "current": current,
+        "prediction": prediction_section(result),
         "timelines": timelines,
         "point_groups": groups(views),
         "flame_kinds": shown_kinds(view.flames for view in views),

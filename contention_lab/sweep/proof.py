@@ -23,6 +23,8 @@ GOALS: Final[Mapping[str, float]] = {
 }
 SAME: Final = 0.05
 """Medians that differ by less than this have no order, whatever the runs' ranges are."""
+SAME_OF_ONE: Final = 0.25
+"""The same of single runs, of which nobody knows a range."""
 
 
 def proof(predicted: Mapping[str, Any], measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -82,6 +84,7 @@ def _compared(point: Mapping[str, Any], wall: Mapping[str, Any]) -> dict[str, An
         "measured_s": took_s,
         "measured_low_s": wall["low"],
         "measured_high_s": wall["high"],
+        "runs": len(wall["runs"]),
         "error": time_s / took_s - 1.0,
         "factor": math.exp(abs(math.log(time_s / took_s))),
         "covered": point["low_s"] <= took_s <= point["high_s"],
@@ -115,5 +118,6 @@ def _order(points: Sequence[Mapping[str, Any]], threads: int) -> dict[str, Any]:
 def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether measurements say which of two variants is the slower."""
     fast, slow = sorted((one, other), key=lambda point: point["measured_s"])
-    differ = slow["measured_s"] > fast["measured_s"] * (1.0 + SAME)
+    same = SAME if min(one["runs"], other["runs"]) > 1 else SAME_OF_ONE
+    differ = slow["measured_s"] > fast["measured_s"] * (1.0 + same)
     return bool(differ and slow["measured_low_s"] > fast["measured_high_s"])

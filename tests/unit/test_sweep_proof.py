@@ -26,7 +26,13 @@ def predicted(*points: tuple[str, int, float, bool]) -> dict[str, Any]:
 
 
 def measured(variant: str, threads: int, median: float, spread: float = 0.0) -> dict[str, Any]:
-    wall = {"median": median, "low": median - spread, "high": median + spread, "runs": [median]}
+    low, high, runs = median - spread, median + spread, [median, median]
+    wall = {"median": median, "low": low, "high": high, "runs": runs}
+        "median": median,
+        "low": median - spread,
+        "high": median + spread,
+        "runs": [median, median],
+    }
     return {"variant": variant, "threads": threads, "wall_s": wall}
 
 
@@ -66,3 +72,13 @@ def test_points_that_were_not_measured_are_left_out() -> None:
 
     assert [point["threads"] for point in found["points"]] == [8]
     assert [order["threads"] for order in found["orders"]] == [8]
+
+
+def test_single_runs_have_an_order_only_where_they_differ_much() -> None:
+    points = predicted(("a", 8, 1.0, False), ("b", 8, 2.0, False))
+    runs = [measured("a", 8, 1.1), measured("b", 8, 1.0)]
+    assert proof(points, runs)["orders"][0]["told_apart"] == 1
+
+    for run in runs:
+        run["wall_s"]["runs"] = [run["wall_s"]["median"]]
+    assert proof(points, runs)["orders"][0]["told_apart"] == 0

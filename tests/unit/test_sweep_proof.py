@@ -28,11 +28,6 @@ def predicted(*points: tuple[str, int, float, bool]) -> dict[str, Any]:
 def measured(variant: str, threads: int, median: float, spread: float = 0.0) -> dict[str, Any]:
     low, high, runs = median - spread, median + spread, [median, median]
     wall = {"median": median, "low": low, "high": high, "runs": runs}
-        "median": median,
-        "low": median - spread,
-        "high": median + spread,
-        "runs": [median, median],
-    }
     return {"variant": variant, "threads": threads, "wall_s": wall}
 
 

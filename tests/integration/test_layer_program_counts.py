@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from layer_programs import load_program, needs_compiler, needs_layer, record_program
 
-from contention_lab.trace import Trace, WaitKind
+from contention_lab.trace import Trace, WaitKind, not_seen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +144,60 @@ def test_more_threads_one_after_the_other_than_there_are_tables(tmp_path: Path) 
     record_program(tmp_path, program)
 
     assert totals(load_program(tmp_path), "acquires") == {"pthread_mutex": 1200 * 200}
+
+
+MANY_THREADS = """
+#include <pthread.h>
+#define THREADS 600
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+static void *work(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+int main(void)
+{
+    static pthread_t thread[THREADS];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) { pthread_create(&thread[i], &small, work, NULL); }
+    for (int i = 0; i < THREADS; i++) { pthread_join(thread[i], NULL); }
+    return 0;
+}
+"""
+
+
+def test_threads_that_cannot_be_counted_are_said(tmp_path: Path) -> None:
+    assert record_program(tmp_path, MANY_THREADS)[0] == 0
+
+    said = not_seen(load_program(tmp_path))
+
+    assert sum("times thread: so many at once that" in line for line in said) == 1
+
+
+def test_a_program_with_openmp_is_said_to_have_locks_that_are_not_seen(tmp_path: Path) -> None:
+    source = """
+    #include <omp.h>
+    int main(void)
+    {
+        int total = 0;
+        #pragma omp parallel num_threads(3)
+        {
+            #pragma omp critical
+            total++;
+        }
+        return total - 3;
+    }
+    """
+    try:
+        status = record_program(tmp_path, source, "-fopenmp")[0]
+    except subprocess.CalledProcessError:
+        pytest.skip("no OpenMP")
+
+    assert status == 0
+    assert any(line.startswith("locks of OpenMP") for line in not_seen(load_program(tmp_path)))

@@ -3,13 +3,12 @@
 #ifndef CL_LAYER_PROGRAM_TALLIES_H
 #define CL_LAYER_PROGRAM_TALLIES_H
 
+#include "program_not_seen.h"
 #include "program_tables.h"
 #include "tally.h"
 
 #define CL_TALLY_EVERY 8u  /* rounds: a third of a second */
 #define CL_TALLY_LEAST 100u /* acquires by one thread that make a lock worth a name if nobody waits for it */
-
-static _Atomic uint32_t cl_program_forks; /* by the program, so far */
 
 /* The semaphore is no lock but a signal: to wait for it is to wait for others. */
 static void
@@ -84,21 +83,6 @@ cl_program_put_tallies(cl_program_tables *tables, int last)
     return changed;
 }
 
-/* The children that the program has made are not recorded: as in the metadata of a Python. */
-static void
-cl_program_put_forks(cl_file *file)
-{
-    char text[200];
-    uint32_t forks = atomic_load_explicit(&cl_program_forks, memory_order_relaxed);
-    if (forks > 0) {
-        snprintf(text, sizeof text,
-                 "{\"not_seen\": [{\"what\": \"forked child process\", \"why\": "
-                 "\"of a program that is not Python only the first process is recorded\", \"count\": %u}]}",
-                 forks);
-        cl_file_chunk(file, CL_META, 0, 0, 1, text, strlen(text));
-    }
-}
-
 /* Empties the ring into the file. */
 static void
 cl_program_flush(cl_program_tables *tables, int last)
@@ -136,7 +120,7 @@ cl_program_flush(cl_program_tables *tables, int last)
     }
     cl_file_send(file, CL_COUNTERS, sizeof(cl_counter_record), 0, &tables->counters);
     if (last) {
-        cl_program_put_forks(file);
+        cl_program_put_not_seen(file);
     }
     if (changed || last) {
         cl_status_record status = {

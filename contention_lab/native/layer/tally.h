@@ -40,6 +40,7 @@ typedef struct {
 static struct {
     cl_tally_table *table;  /* NULL: nothing is counted */
     _Atomic uint32_t used;  /* tables from there on have never been */
+    _Atomic uint32_t refused; /* threads that found none */
 } cl_tallies;
 
 static __thread struct {
@@ -75,6 +76,9 @@ cl_tally_claim(void)
             table->since = cl_now();
             return cl_tally_mine.table = table;
         }
+    }
+    if (!cl_tally_mine.refused && cl_tallies.table != NULL) {
+        atomic_fetch_add_explicit(&cl_tallies.refused, 1, memory_order_relaxed);
     }
     cl_tally_mine.refused = 1;
     return NULL;

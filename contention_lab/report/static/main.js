@@ -16,7 +16,6 @@ const flame = flameRoot ? new FlameView(flameRoot, data, hash) : null;
 const timelineRoot = document.getElementById("timeline");
 const timeline = timelineRoot ? new TimelineView(timelineRoot, data, hash) : null;
 
-
 function showPoint(key) {
   for (const part of document.querySelectorAll("details.point")) {
     part.open = true;
@@ -34,6 +33,17 @@ function restore(wanted) {
   if (timeline) timeline.restore(wanted);
 }
 
+setUpTheme(document.getElementById("theme"), () => {
+  if (flame && flame.tree) {
+    flame.graph.recolour();
+    flame.graph.draw();
+  }
+  if (timeline && timeline.model) {
+    timeline.graph.recolour();
+    timeline.graph.draw();
+  }
+});
+
 const chooser = document.getElementById("point");
 if (chooser) {
   const wanted = new Map(hash.values);
@@ -48,13 +58,3 @@ if (chooser) {
 
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
 for (const fallback of document.querySelectorAll("details.fallback")) fallback.open = false;
-setUpTheme(document.getElementById("theme"), () => {
-  if (flame && flame.tree) {
-    flame.graph.recolour();
-    flame.graph.draw();
-  }
-  if (timeline && timeline.model) {
-    timeline.graph.recolour();
-    timeline.graph.draw();
-  }
-});

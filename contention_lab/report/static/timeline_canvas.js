@@ -16,7 +16,7 @@ class TimelineCanvas {
     this.model = null;
     this.widths = new Map();
     box.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.layOut()).observe(box);
+    new ResizeObserver(() => { if (box.clientWidth !== this.width) this.layOut(); }).observe(box);
   }
 
   show(model) {
@@ -29,10 +29,7 @@ class TimelineCanvas {
     this.layOut();
   }
 
-  recolour() {
-    this.paint.recolour(this.ratio ?? 1);
-    this.paint.waits[SPINNING].hatch = this.paint.hatch;
-  }
+  recolour() { this.paint.recolour(this.ratio ?? 1); }
 
   layOut() {
     if (!this.model) return;
@@ -111,7 +108,6 @@ class TimelineCanvas {
     context.clip();
     const first = Math.floor(this.box.scrollTop / this.bandHeight);
     const last = Math.min(model.rows - 1, first + Math.ceil((this.height - this.head) / this.bandHeight));
-    this.drawn = 0;
     for (let row = first; row <= last; row++) this.#band(row);
     this.#arrows(first, last);
     this.#selection();
@@ -200,18 +196,13 @@ class TimelineCanvas {
     const inner = [top + 3, height - 6];
     const strip = [top + height - 7, 4];
     const view = { from: this.from, to: this.to, left: this.left, width: this.plot, scale: this.scale };
-    const label = (texts, inks) => (at, kind, left, wide, at0, tall) => {
-      context.fillStyle = inks[kind];
-      context.fillText(this.#short(texts(at), wide - 8), left + 4, at0 + tall / 2);
-    };
-    const holdText = (at) => this.#site(model.holdContext.site[model.holds.context[at]]);
-    this.drawn += paint.row(model.holds, row, view, paint.holds, [inner, inner], label(holdText, paint.holdInks));
+    const held = paint.gathered(model.holds, row, view, HOLD_KINDS);
+    paint.put(held, view, paint.holds, [inner, inner], (...shown) => this.#onHold(...shown));
     const quiet = [top + height / 2 - 3, 6];
     const places = [inner, inner, quiet, [top + 3, Math.round(height * 0.36)]];
-    this.drawn += paint.row(model.waits, row, view, paint.waits, places, (at, kind, ...rest) => {
-      if (kind <= SPINNING && rest[1] > 60) this.#onWait(at, kind, ...rest);
-    });
-    paint.row(model.holds, row, view, paint.holds, [strip, strip], null); // seen under a wait, too
+    const waiting = paint.gathered(model.waits, row, view, WAIT_KINDS);
+    paint.put(waiting, view, paint.waits, places, (...shown) => this.#onWait(...shown));
+    paint.put(held, view, paint.holds, [strip, strip], null); // seen under a wait, too
   }
 
   // A name, or only its last part where the whole does not fit.
@@ -222,10 +213,18 @@ class TimelineCanvas {
 
   #site(frame) { return frame < 0 ? "" : this.model.frames[frame][0]; }
 
+  #onHold(at, kind, left, wide, top, tall) {
+    const { context, paint, model } = this;
+    context.fillStyle = paint.holdInks[kind];
+    const shown = this.#short(this.#site(model.holdContext.site[model.holds.context[at]]), wide - 8);
+    context.fillText(shown, left + 4, top + tall / 2);
+  }
+
   // What is waited for, or where it is the same for all, who waits. In a spinning wait it stands on
   // a plain ground.
   #onWait(at, kind, left, wide, top, tall) {
     const { context, paint, model } = this;
+    if (kind > SPINNING || wide < 60) return;
     const shown = model.lanes.length > 1
       ? fitted(context, this.widths, model.data.locks[model.lockOfWait(at)][0], wide - 14)
       : this.#short(this.#site(model.waitContext.site[model.waits.context[at]]), wide - 14);
@@ -234,7 +233,7 @@ class TimelineCanvas {
       context.fillStyle = paint.waits[SPINNING].solid;
       context.fillRect(left + 3, top, context.measureText(shown).width + 8, tall);
     }
-    context.fillStyle = paint.inks[kind];
+    context.fillStyle = paint.waitInks[kind];
     context.fillText(shown, left + 7, top + tall / 2);
   }
 

@@ -1,42 +1,50 @@
 // Colours and patterns of a timeline in the theme at hand, and how intervals of a row are painted:
-// wide ones as they are, those below half a pixel gathered into columns of one pixel, whose strength
-// says how much of the time they fill.
+// wide ones as rectangles, those below half a pixel gathered into columns of one pixel, whose
+// strength says how much of the time they fill. Columns are painted as one picture, one pixel high
+// and stretched, since thousands of rectangles would take too long.
 
 const STRENGTHS = 8;
 const NARROW_PX = 0.5;
 const HATCHED_PX = 5; // narrower ones would be all hatch
+const LABELLED_PX = 44;
+const RUN_STRENGTH = 0.6; // a run is paler than what is single
 
 class TimelinePaint {
-  constructor(context) { this.context = context; }
+  constructor(context) {
+    this.context = context;
+    this.rowPixels = document.createElement("canvas"); // a row's columns
+    this.rowPixels.height = 1;
+  }
 
   recolour(ratio) {
     const style = getComputedStyle(document.documentElement);
     const colour = (role) => style.getPropertyValue(`--${role}`).trim();
+    for (const role of ["surface", "ink", "muted", "faint", "line", "grid", "accent"]) this[role] = colour(role);
     const page = channels(colour("page"));
-    const run = channels(colour("run"));
-    const shades = (base) => Array.from({ length: STRENGTHS + 1 }, (_, i) => mixed(base, page, (1 - i / STRENGTHS) * 0.75));
-    const solid = (channel) => mixed(channel, page, 0);
+    const state = (base) => ({
+      solid: mixed(base, page, 0),
+      shades: Array.from({ length: STRENGTHS + 1 }, (_, i) => mixed(base, page, (1 - i / STRENGTHS) * 0.75)),
+    });
+    const [run, spin] = [channels(colour("run")), channels(colour("spin"))];
     const held = run.map((value, i) => Math.round(value + (page[i] - value) * 0.62));
-    const states = (bases) => bases.map((base) => ({ solid: solid(base), shades: shades(base) }));
-    this.waits = states(["park", "spin", "coordination", "gil"].map((role) => channels(colour(role))));
-    this.holds = states([held, run]);
-    this.inks = ["on-park", "on-spin", "on-coordination", "on-gil"].map(colour);
-    this.holdInks = [colour("ink"), colour("on-run")];
-    for (const role of ["page", "surface", "raised", "ink", "muted", "faint", "line", "grid", "accent", "spin"]) this[role] = colour(role);
-    this.hatch = this.#hatch(colour("spin"), mixed(channels(colour("spin")), page, 0.42), ratio);
-    const text = parseFloat(style.fontSize);
-    this.text = text;
-    this.font = `${Math.round(text * 0.8)}px ${style.getPropertyValue("--sans")}`;
-    this.small = `${Math.round(text * 0.72)}px ${style.getPropertyValue("--sans")}`;
+    this.waits = ["park", "spin", "coordination", "gil"].map((role) => state(channels(colour(role))));
+    this.waits[SPINNING].hatch = this.#hatch(mixed(spin, page, 0), mixed(spin, page, 0.42), ratio);
+    this.holds = [held, run].map(state);
+    this.waitInks = ["on-park", "on-spin", "on-coordination", "on-gil"].map(colour);
+    this.holdInks = ["ink", "on-run"].map(colour);
+    this.text = parseFloat(style.fontSize);
+    this.font = `${Math.round(this.text * 0.8)}px ${style.getPropertyValue("--sans")}`;
+    this.small = `${Math.round(this.text * 0.72)}px ${style.getPropertyValue("--sans")}`;
   }
 
-  #hatch(one, other, ratio) {
+  #hatch(ground, stripe, ratio) {
     const size = Math.round(8 * ratio);
-    const tile = new OffscreenCanvas(size, size);
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = size;
     const context = tile.getContext("2d");
-    context.fillStyle = one;
+    context.fillStyle = ground;
     context.fillRect(0, 0, size, size);
-    context.strokeStyle = other;
+    context.strokeStyle = stripe;
     context.lineWidth = 1.6 * ratio;
     for (const shift of [-size, 0, size]) {
       context.beginPath();
@@ -49,60 +57,69 @@ class TimelinePaint {
     return pattern;
   }
 
-  // Paint a row of a layer. `view` has from, to, left, width and scale; `states` the colours by kind;
-  // `place` gives [top, height] by kind; `label` may write into a wide interval.
-  row(layer, row, view, states, place, label) {
-    const { from, to, left, width, scale } = view;
+  // What of a row is in view: `wide` intervals with their places, and for each kind the time that
+  // narrow ones fill in each column.
+  gathered(layer, row, { from, to, width, scale }, kinds) {
+    const wide = [];
+    const columns = Array.from({ length: kinds }, () => null);
     const last = layer.rowStart[row + 1];
-    const edge = left + width;
-    const filled = new Float64Array(states.length); // time in the column at hand, by kind
-    let column = -1;
-    const flush = () => {
-      if (column < 0) return;
-      let most = 0;
-      let sum = 0;
-      for (let kind = 0; kind < filled.length; kind++) {
-        sum += filled[kind];
-        if (filled[kind] > filled[most]) most = kind;
-      }
-      if (sum > 0) {
-        const strength = Math.max(1, Math.min(STRENGTHS, Math.round(sum * scale * STRENGTHS)));
-        this.context.fillStyle = states[most].shades[strength];
-        this.context.fillRect(column, place[most][0], 1, place[most][1]);
-      }
-      filled.fill(0);
-      column = -1;
-    };
-    let drawn = 0;
-    for (let at = layer.firstAfter(row, from); at < last; at++) {
-      const begin = layer.start[at];
-      if (begin >= to) break;
-      const end = layer.end[at];
-      if (end <= from) continue;
-      const x = left + (begin - from) * scale;
-      const span = (end - begin) * scale;
-      const kind = layer.kind[at];
+    const { start, end, kind, busy } = layer;
+    for (let at = layer.firstAfter(row, from); at < last && start[at] < to; at++) {
+      if (end[at] <= from) continue;
+      const x = (start[at] - from) * scale;
+      const span = (end[at] - start[at]) * scale;
       if (span < NARROW_PX) {
-        const pixel = Math.floor(Math.max(x, left));
-        if (pixel !== column) {
-          flush();
-          column = pixel;
-        }
-        filled[kind] += layer.busy[at];
-        continue;
-      }
-      const [top, height] = place[kind];
-      const shown = Math.max(x, left);
-      const wide = Math.min(x + span, edge) - shown;
-      const isRun = layer.count[at] > 1;
-      this.context.fillStyle = isRun
-        ? states[kind].shades[Math.max(1, Math.round((layer.busy[at] / (end - begin)) * 0.6 * STRENGTHS))]
-        : states[kind].hatch && wide >= HATCHED_PX ? states[kind].hatch : states[kind].solid;
-      this.context.fillRect(shown, top, Math.max(wide - (wide > 3 ? 0.5 : 0), NARROW_PX), height);
-      if (label && wide > 44 && !isRun) label(at, kind, shown, wide, top, height);
-      drawn++;
+        const filled = columns[kind[at]] ??= new Float64Array(Math.ceil(width));
+        filled[Math.max(0, Math.floor(x))] += busy[at] * scale;
+      } else wide.push(at, Math.max(x, 0), Math.min(x + span, width) - Math.max(x, 0));
     }
-    flush();
-    return drawn;
+    return { layer, wide, columns };
+  }
+
+  // Paint what was gathered. `states` are the colours by kind, `places` tops and heights; `label`
+  // may write into a wide interval.
+  put({ layer, wide, columns }, { left, width }, states, places, label) {
+    const { context } = this;
+    for (let i = 0; i < wide.length; i += 3) {
+      const [at, x, span] = [wide[i], wide[i + 1], wide[i + 2]];
+      const kind = layer.kind[at];
+      const [top, height] = places[kind];
+      const { solid, hatch, shades } = states[kind];
+      const isRun = layer.count[at] > 1;
+      if (isRun) {
+        const part = layer.busy[at] / (layer.end[at] - layer.start[at]);
+        context.fillStyle = shades[Math.max(1, Math.min(STRENGTHS, Math.round(part * RUN_STRENGTH * STRENGTHS)))];
+      } else context.fillStyle = hatch && span >= HATCHED_PX ? hatch : solid;
+      context.fillRect(left + x, top, Math.max(span - (span > 3 ? 0.5 : 0), NARROW_PX), height);
+      if (label && span > LABELLED_PX && !isRun) label(at, kind, left + x, span, top, height);
+    }
+    for (const place of new Set(places)) {
+      const kinds = [...states.keys()].filter((kind) => columns[kind] && places[kind] === place);
+      if (kinds.length) this.#columns(kinds.map((kind) => [columns[kind], states[kind].shades]), left, width, place);
+    }
+  }
+
+  // Paint columns in the colour of the kind that fills most of each.
+  #columns(kinds, left, width, [top, height]) {
+    const pixels = Math.ceil(width);
+    if (this.rowPixels.width !== pixels) this.rowPixels.width = pixels;
+    const context = this.rowPixels.getContext("2d");
+    const image = context.createImageData(pixels, 1);
+    const colours = kinds.map(([, shades]) => shades.map((shade) => shade.match(/\d+/g).map(Number)));
+    for (let column = 0; column < pixels; column++) {
+      let sum = 0;
+      let most = 0;
+      kinds.forEach(([filled], kind) => {
+        sum += filled[column];
+        if (filled[column] > kinds[most][0][column]) most = kind;
+      });
+      if (!sum) continue;
+      const strength = Math.max(1, Math.min(STRENGTHS, Math.round(sum * STRENGTHS)));
+      image.data.set(colours[most][strength], 4 * column);
+      image.data[4 * column + 3] = 255;
+    }
+    context.putImageData(image, 0, 0);
+    this.context.imageSmoothingEnabled = false;
+    this.context.drawImage(this.rowPixels, 0, 0, pixels, 1, left, top, pixels, height);
   }
 }

@@ -5,8 +5,9 @@ them), the wait for the GIL at its start, blocking calls, where the layer below 
 and, where the recorder took it, the holder's CPU time. The rest is divided as samples of the holder
 say: those taken within the hold, or, if these are too few, within holds of similar length at the
 same place. Without samples, CPU time still tells `python` from the rest; the rest is `blocked` only
-for as long as nobody else had the GIL and the scheduler did not take the holder's CPU. What nothing
-tells is `unknown`.
+for as long as nobody else had the GIL and the scheduler did not take the holder's CPU. Where the
+layer below Python counted how often threads got the GIL, and that is less often than there are
+similar holds, the other holds never let it go: they ran Python. What nothing tells is `unknown`.
 
 The parts of a hold add up to it, to the nanosecond. A thread that holds two locks does the same
 under both.
@@ -259,7 +260,27 @@ def _divided(
         )
     alone = measured & ~known & ~taken
     parts["blocked"] += np.where(alone, left * _gil_free(trace, holds, ready), 0.0)
+    unseen = ~known & ~measured
+    if unseen.any():
+        parts["python"][unseen] += rest[unseen] * _gil_kept(trace, holds.where(unseen))
     return parts
+
+
+def _gil_kept(trace: Trace, holds: Spans) -> Floats:
+    """Return for each hold the least share of similar ones in which the GIL was never let go.
+
+    On one core no sample falls into a short hold: the sampler runs only when the holder does not.
+    But whoever lets the GIL go in a hold has to get it again.
+    """
+    # Tasks hold locks while others run: of them, and of threads that nobody counted, none is said.
+    counted = np.isin(trace.gil_totals["thread"], holds.thread)
+    sites = trace.hold_columns["site"][holds.index]
+    _, alike, count = np.unique(
+        _alike(sites, holds.length_ns), return_inverse=True, return_counts=True
+    )
+    kept = np.maximum(0.0, 1.0 - float(trace.gil_totals["holds"][counted].sum()) / count)[alike]
+    kept[~np.isin(holds.thread, trace.gil_totals["thread"][counted])] = 0.0
+    return kept
 
 
 def _gil_free(trace: Trace, holds: Spans, ready: Integers) -> Floats:

@@ -244,3 +244,25 @@ def test_the_parts_of_a_hold_add_up_to_it(
     assert found.parts_ns.sum(axis=1).tolist() == length_ns.tolist()
     assert (found.parts_ns >= 0).all()
     assert (found.entry_gil_ns <= length_ns).all()
+
+
+def short_holds(*, gil_holds: int, counted: bool = True) -> float:
+    """Return the share of 1,000 holds of 4 us without a sample that is said to be Python."""
+    builder = TraceBuilder(duration_ns=100 * MS)
+    site = builder.add_frame("trade", "/src/book.py", 3)
+    lock = builder.add_lock("threading.Lock", name="guard", site=site)
+    thread = builder.add_thread("trader")
+    for at in range(1000):
+        start = at * 10_000
+        builder.add_hold(lock, thread, start, start + 4000, site=site)
+    if counted:
+        builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=thread, holds=gil_holds, held_ns=MS)
+    trace = parse(builder.bytes())
+    time = holding(trace).of(np.arange(1000), np.full(1000, 4000))
+    return time.parts["python"] / time.total_s
+
+
+def test_holds_in_which_the_gil_cannot_have_been_let_go_ran_python() -> None:
+    assert short_holds(gil_holds=100) == pytest.approx(0.9, abs=0.01)
+    assert short_holds(gil_holds=2000) == 0.0  # in each it may have been
+    assert short_holds(gil_holds=0, counted=False) == 0.0

@@ -10,6 +10,7 @@ has changed meanwhile, somebody else has replaced the function) nothing is chang
 records nothing of it.
 """
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -39,6 +40,9 @@ _probed: "dict[int, tuple[CodeType, CodeType]]" = {}
 
 _ours: "set[int]" = set()
 """The ids of code objects with probes."""
+
+_last_read: "list[Any]" = [None, [], set()]
+"""A source file and its state, its lines and what it imports: several functions of it follow."""
 
 refused: "set[str]" = set()
 """Classes and functions whose source could not be used."""
@@ -154,11 +158,7 @@ def _statements(text: str) -> "list[Any]":
 
 def _tree(code: "CodeType", owner: "Any") -> "Any":
     """Return the tree of a function's source, in its class, at its lines; None if there is none."""
-    try:
-        with open(code.co_filename, encoding="utf-8") as file:
-            lines = file.readlines()
-    except (OSError, ValueError):
-        return None
+    lines, imported = _read(code.co_filename)
     start = code.co_firstlineno - 1
     if not 2 <= start < len(lines):
         return None
@@ -167,7 +167,8 @@ def _tree(code: "CodeType", owner: "Any") -> "Any":
     while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > indent):
         end += 1
     head = [""] * start
-    head[0] = _imports(lines, code)
+    names = [name for name in code.co_names if name in imported]
+    head[0] = f"import {', '.join(names)}" if names else ""
     head[-1] = f"class {owner.__name__}:" if indent else ""
     text = "\n".join(head) + "\n" + "".join(lines[start:end])
     flags = _AS_TREE | code.co_flags & _FUTURE_FEATURES
@@ -177,16 +178,20 @@ def _tree(code: "CodeType", owner: "Any") -> "Any":
         return None
 
 
-def _imports(lines: "list[str]", code: "CodeType") -> str:
-    """Return an import of what the module imports: calls of its attributes compile otherwise."""
-    words = {
-        word.strip(",")
-        for line in lines
-        if line.startswith(("import ", "from "))
-        for word in line.split()
-    }
-    names = [name for name in code.co_names if name in words]
-    return f"import {', '.join(names)}" if names else ""
+def _read(path: str) -> "tuple[list[str], set[str]]":
+    """Return a file's lines and what it imports, of which calls compile otherwise."""
+    try:
+        status = os.stat(path)
+        state = path, status.st_mtime_ns, status.st_size
+        if _last_read[0] != state:
+            with open(path, encoding="utf-8") as file:
+                lines = file.readlines()
+            imports = [line.split() for line in lines if line.startswith(("import ", "from "))]
+            imported = {word.strip(",") for words in imports for word in words}
+            _last_read[:] = state, lines, imported
+    except (OSError, ValueError):
+        return [], set()
+    return _last_read[1], _last_read[2]
 
 
 def _indent(line: str) -> int:

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "gil_probe.h"
+#include "open_waits.h"
 #include "standstill.h"
 
 #define CL_REPORT_FRAMES 20
@@ -104,6 +105,41 @@ cl_seconds(uint64_t from, uint64_t to)
     return to > from ? (double)(to - from) * 1e-9 : 0.0;
 }
 
+/* A thread or a task, by its id in the recording. */
+static void
+cl_say_party(cl_buffer *text, uint32_t id)
+{
+    const cl_thread *thread = cl_thread_by_id(id);
+    if (thread != NULL) {
+        cl_say_thread(text, thread);
+        return;
+    }
+    cl_say(text, "task #%u", id);
+}
+
+/* Who had permits of a lock when somebody last began to wait for one. */
+static void
+cl_say_permits(cl_buffer *text, uint32_t lock, uint64_t now)
+{
+    cl_out_copy out;
+    if (!cl_out_read(atomic_load_explicit(&cl_epoch, memory_order_relaxed), lock, &out)) {
+        return;
+    }
+    for (uint32_t i = 0; i < out.count && i < CL_MOST_OUT; i++) {
+        cl_say(text, "    a permit was with ");
+        cl_say_party(text, (uint32_t)(out.what[i] >> 32));
+        if (out.since[i] != 0) {
+            cl_say(text, ", taken %.1f s ago", cl_seconds(out.since[i], now));
+        }
+        cl_say(text, " in ");
+        cl_say_frame(text, (uint32_t)out.what[i], 0);
+        cl_say(text, "\n");
+    }
+    if (out.count > CL_MOST_OUT) {
+        cl_say(text, "    ... and %u more were out\n", out.count - CL_MOST_OUT);
+    }
+}
+
 /* What a thread waits for, and where. */
 static void
 cl_report_wait(cl_buffer *text, const cl_wait_record *wait, uint64_t now)
@@ -117,7 +153,25 @@ cl_report_wait(cl_buffer *text, const cl_wait_record *wait, uint64_t now)
         cl_say_thread(text, awaited);
     }
     cl_say(text, "\n");
+    cl_say_permits(text, wait->lock, now);
     cl_say_stack(text, wait->stack);
+}
+
+/* The tasks of event loops that wait. */
+static void
+cl_report_tasks(cl_buffer *text, uint64_t now)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    for (uint32_t at = 0; at < CL_OPEN_WAITS; at++) {
+        cl_wait_record wait;
+        if (cl_open_wait_read(at, epoch, &wait)) {
+            cl_say(text, "task #%u\n  waits for ", wait.thread);
+            cl_say_lock(text, wait.lock);
+            cl_say(text, ", for %.1f s\n", cl_seconds(wait.start_ns, now));
+            cl_say_permits(text, wait.lock, now);
+            cl_say_stack(text, wait.stack);
+        }
+    }
 }
 
 /* Where a thread that does not wait was when another one began to wait for it. */
@@ -194,6 +248,7 @@ cl_report_all(cl_buffer *text, uint64_t now)
             cl_report_thread(text, thread, now);
         }
     }
+    cl_report_tasks(text, now);
     int locked;
     const void *holder;
     if (cl_gil_read(&locked, &holder) && locked) {

@@ -7,6 +7,7 @@
 #ifndef CL_PERMITS_H
 #define CL_PERMITS_H
 
+#include "open_waits.h"
 #include "task_held.h"
 
 typedef struct {
@@ -103,6 +104,28 @@ cl_permits_take_out(cl_permits *self, uint32_t party, cl_permit *permit, uint32_
     }
     CL_END_CRITICAL();
     return found;
+}
+
+/* Publishes who has permits, for whoever begins to wait for one now. */
+static void
+cl_permits_publish(cl_permits *self)
+{
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_out *out = epoch == 0 ? NULL : cl_out_begin(epoch, cl_permits_source(self)->id);
+    if (out == NULL) {
+        return;
+    }
+    uint32_t count;
+    CL_BEGIN_CRITICAL(self);
+    count = self->count;
+    for (uint32_t i = 0; i < count && i < CL_MOST_OUT; i++) {
+        const cl_permit *held = &self->held[i];
+        atomic_store_explicit(&out->what[i], (uint64_t)held->party << 32 | held->site,
+                              memory_order_relaxed);
+        atomic_store_explicit(&out->since[i], held->start_ns, memory_order_relaxed);
+    }
+    CL_END_CRITICAL();
+    cl_out_end(out, count);
 }
 
 /* Notes that `party` (0: this thread) gave a permit back at `end_ns`; one that nobody took is none. */
@@ -207,6 +230,7 @@ cl_permits_others(PyObject *object, PyObject *unused)
     cl_permit permit = {0};
     cl_thread *thread = cl_recording_thread();
     cl_permits_other((cl_permits *)object, thread == NULL ? 0 : thread->id, &permit, NULL);
+    cl_permits_publish((cl_permits *)object);
     return Py_BuildValue("II", permit.party, permit.site);
 }
 

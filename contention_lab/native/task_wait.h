@@ -15,6 +15,7 @@ typedef struct {
     cl_permits *permits; /* owned: if that is a permit; else NULL */
     cl_task *task;       /* owned: who waits; NULL for a thread */
     uint32_t epoch;
+    uint32_t open;   /* see open_waits.h */
     uint64_t end_ns; /* when it was over, if it was before it is recorded; else 0 */
     cl_wait_record record;
 } cl_task_wait;
@@ -34,6 +35,7 @@ cl_task_wait_make(PyObject *source, cl_task *task, uint32_t waiters)
     self->permits = NULL;
     self->task = (cl_task *)Py_XNewRef((PyObject *)task);
     self->epoch = thread == NULL ? 0 : thread->epoch;
+    self->open = 0;
     self->end_ns = 0;
     memset(&self->record, 0, sizeof self->record);
     if (thread == NULL) {
@@ -49,6 +51,11 @@ cl_task_wait_make(PyObject *source, cl_task *task, uint32_t waiters)
     }
     if (self->record.stack == 0 && cl_session.level >= CL_LEVEL_PROFILE) {
         self->record.stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
+    }
+    self->record.lock = ((cl_lock *)source)->id;
+    if (task != NULL) {
+        (void)cl_block_get(thread, self->record.lock, (cl_lock *)source, cl_lock_register);
+        self->open = cl_open_wait_begin(self->epoch, &self->record);
     }
     return self;
 }
@@ -74,6 +81,7 @@ cl_task_wait_for_permit(cl_task_wait *self, cl_permits *permits)
         }
     }
     permits->waiting++;
+    cl_permits_publish(permits);
 }
 
 /* Records it; a wait of another recording counts for nothing. */
@@ -81,6 +89,8 @@ static void
 cl_task_wait_record(cl_task_wait *self, int outcome)
 {
     cl_thread *thread = cl_recording_thread();
+    cl_open_wait_end(self->open);
+    self->open = 0;
     if (self->permits != NULL && self->permits->beside.epoch == self->epoch && self->permits->waiting > 0) {
         self->permits->waiting--;
     }
@@ -270,6 +280,7 @@ cl_task_wait_dealloc(PyObject *object)
 {
     cl_task_wait *self = (cl_task_wait *)object;
     PyTypeObject *type = Py_TYPE(object);
+    cl_open_wait_end(self->open);
     Py_DECREF(self->source);
     Py_XDECREF((PyObject *)self->permits);
     Py_XDECREF((PyObject *)self->task);

@@ -300,6 +300,40 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path, started: list[Program])
     assert program.process.returncode == 0
 
 
+def test_who_has_permits_and_which_tasks_wait_is_reported(
+    tmp_path: Path, started: list[Program]
+) -> None:
+    code = (
+        "import asyncio, threading\n"
+        "permits = threading.Semaphore(2)\n"
+        "def keep():\n    permits.acquire()\n"
+        "for name in ('one', 'two'):\n"
+        "    keeper = threading.Thread(target=keep, name=name); keeper.start(); keeper.join()\n"
+        "def want():\n    permits.acquire()\n"
+        "threading.Thread(target=want, name='third', daemon=True).start()\n"
+        "async def hold(lock):\n    async with lock: await asyncio.sleep(600)\n"
+        "async def ask(lock):\n    async with lock: pass\n"
+        "async def main():\n    lock = asyncio.Lock()\n"
+        "    tasks = [asyncio.create_task(work(lock)) for work in (hold, ask)]\n"
+        "    await asyncio.sleep(0.2)\n"
+        "    print('ready', flush=True)\n"
+        "    await asyncio.to_thread(input)\n"
+        "    for task in tasks: task.cancel()\n"
+        "asyncio.run(main())\n"
+    )
+    program = start(started, tmp_path, code)
+    program.says("ready")
+    program.process.send_signal(signal.SIGUSR1)
+    report = program.report()
+    assert "waits for threading.Semaphore" in report
+    assert report.count("in keep (program.py:4)") == 2
+    assert "waits for asyncio.Lock" in report
+    assert "in hold (program.py:11)" in report
+    assert f'File "{program.script}", line 13, in ask' in report
+    assert report.count("\ntask #") == 1
+    assert program.rest()[0] == ""
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the kernel's account")
 @pytest.mark.parametrize("options", [(), ("--subprocesses",)])
 def test_no_child_has_a_handler_of_the_signal(

@@ -189,27 +189,28 @@ BETTER: Final = 1.1
 
 def who_was_right(result: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each remedy of the thread that was measured, from medians alone."""
-    times = {(p["variant"], p["threads"]): p["wall_s"]["median"] for p in result["points"]}
+    walls = {(p["variant"], p["threads"]): p["wall_s"] for p in result["points"]}
+    times = {point: wall["median"] for point, wall in walls.items()}
     cpu = {(p["variant"], p["threads"]): p.get("cpu_s") for p in result["points"]}
     counts = sorted({threads for variant, threads in times if variant == SHIPPED})
     if len(counts) < 2 or counts[0] != 1:
         return []
     at = 8 if 8 in counts else counts[-1]
     shared = [variant for variant in result["variants"] if (variant, at) in times]
-    best = min(times[variant, at] for variant in shared)
+    best = min((walls[variant, at] for variant in shared), key=lambda wall: float(wall["median"]))
     alone, shipped = times[SHIPPED, 1], times[SHIPPED, at]
     lines = [
         f"As shipped, the batch takes {shipped / alone:.2f} times as long with {at} threads as "
         "with one."
     ]
-    serial = times.get(("global-mutex", at))
+    serial = walls.get(("global-mutex", at))
     for variant, who in CLAIMS:
         if (variant, at) not in times:
             continue
         took = times[variant, at]
         text = f"{who} (`{variant}`): {shipped / took:.1f} times as fast as shipped at {at} threads"
         text += f", {alone / took:.2f} times as fast as one thread as shipped. "
-        text += _judged(took, best, serial)
+        text += _judged(walls[variant, at], best, serial)
         more = _cpu_ratio(cpu.get((variant, at)), cpu.get(("thread-local", at)))
         if variant == "async-backend" and more is not None and more > BETTER:
             text += f" Handing kernels over costs: {more:.2f} times the CPU time of `thread-local`."
@@ -217,15 +218,22 @@ def who_was_right(result: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _judged(took: float, best: float, serial: float | None) -> str:
-    if took <= NEAR * best:
+def _judged(
+    wall: Mapping[str, Any], best: Mapping[str, Any], serial: Mapping[str, Any] | None
+) -> str:
+    """Judge a remedy by its runs, those of the best, and those of a mutex in the same place."""
+    took, least = wall["median"], best["median"]
+    if took <= NEAR * least:
         return f"Right: nothing measured is better by more than {NEAR - 1:.0%}."
-    if serial is not None and took * BETTER > serial:
+    if wall["low"] <= best["high"]:
+        return "Not decided: its runs and those of the best overlap."
+    if serial is not None and took * BETTER > serial["median"]:
+        times = serial["median"] / took
         return (
-            "It only ends the spinning: no better than a mutex in the place of the spinlock "
-            f"({serial / took:.2f} times as fast), for backward passes still take turns."
+            "It only ends the spinning: it is no better than a mutex in the place of the spinlock "
+            f"({times:.2f} times as fast)."
         )
-    return f"Right in part: the best takes {best / took:.0%} of its time."
+    return f"Right in part: the best takes {least / took:.0%} of its time."
 
 
 def _cpu_ratio(one: float | None, other: float | None) -> float | None:

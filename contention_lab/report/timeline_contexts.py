@@ -1,7 +1,7 @@
 """Who waits where, and who holds it doing what: what a timeline says of an interval.
 
-Many intervals share a context, so contexts are a table. Who is to blame for a wait is the holder
-during most of it, by `analysis.blame`.
+Many intervals share a context, so contexts are a table. Who is to blame for a wait is who held the
+lock longest during it, by `analysis.blame`; nobody, if for longer it was free or changing hands.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.nested_waits import blocked_calls
 from contention_lab.analysis.parties import holder_frame
@@ -40,11 +41,13 @@ class WaitContext:
     site
         The code that waits.
     holder
-        Who held it during most of the wait; None if nobody is known to have.
+        Who held it longest meanwhile; None if for longer nobody is known to have.
     held_at
         The code that acquired it.
     doing
-        What the holder was executing meanwhile, if known.
+        What the holder was executing meanwhile, if known, and not the same.
+    let_go
+        `doing` is where it released the lock: what it did before is not known.
     """
 
     lock: Lock | None
@@ -52,6 +55,7 @@ class WaitContext:
     holder: Thread | None
     held_at: Frame | None
     doing: Frame | None
+    let_go: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def wait_contexts(
     holds = trace.hold_columns
     keys[ours, 0] = waits["lock"][wait]
     keys[ours, 1] = waits["stack"][wait]
-    named = (main != _COORDINATION) & ~found
+    named = main == UNRECORDED
     keys[ours, 2] = np.where(named, waits["holder"][wait], 0)
     keys[ours, 3] = np.where(named, waits["holder_site"][wait], 0)
     if len(holds):
@@ -106,6 +110,7 @@ def wait_contexts(
         keys[ours, 3] = np.where(found, holds["site"][hold], keys[ours, 3])
         keys[ours, 4] = np.where(found, holds["stack"][hold], 0)
         keys[ours, 5] = np.where(seen, waits["holder_stack"][wait], 0)
+    keys[ours[named], 5] = waits["holder_stack"][wait[named]]
     events = np.flatnonzero(records < 0)
     event = -1 - records[events]
     keys[events, 1] = trace.gil_waits["stack"][event]
@@ -122,6 +127,7 @@ def wait_contexts(
             trace.thread(holder) if holder else None,
             held_at,
             doing if doing != held_at else None,
+            not running,
         )
 
     return _contexts(keys, context)
@@ -163,9 +169,11 @@ def worst_waits(trace: Trace, blame: Blame, waits: Spans) -> tuple[WorstWait, ..
     found = []
     for place, record in enumerate(longest.index.tolist()):
         wait = trace.wait_columns[record]
-        release = trace.hold_columns[int(main[place])]["stack"] if main[place] >= 0 else 0
         context = contexts[which[place]]
-        seen = int(wait["holder_stack"]) if context.doing or not release else 0
+        if context.let_go:
+            holds_in = trace.hold_columns[int(main[place])]["stack"] if main[place] >= 0 else 0
+        else:
+            holds_in = wait["holder_stack"]
         found.append(
             WorstWait(
                 trace.thread(int(longest.thread[place])),
@@ -174,7 +182,7 @@ def worst_waits(trace: Trace, blame: Blame, waits: Spans) -> tuple[WorstWait, ..
                 min(int(wait["spin_ns"]), int(longest.length_ns[place])),
                 context,
                 trace.stack(int(wait["stack"])),
-                trace.stack(seen or int(release)),
+                trace.stack(int(holds_in)),
             )
         )
     return tuple(found)
@@ -185,7 +193,7 @@ _COORDINATION: Final = -3
 
 
 def _main_holds(blame: Blame, waits: npt.NDArray[np.int32]) -> Integers:
-    """Return for each wait the hold during most of it; below 0 if it is none that was recorded."""
+    """Return for each wait the longest hold during it; below 0 if it is none that was recorded."""
     pairs = blame.pairs
     of_pair = np.ascontiguousarray(pairs["wait"])
     first = np.searchsorted(of_pair, waits, side="left")

@@ -58,6 +58,7 @@ def drawn(
             threads.of(one.holder),
             frame(one.held_at),
             frame(one.doing),
+            int(one.let_go),
         )
         for one in line.wait_contexts
     ]
@@ -74,7 +75,7 @@ def drawn(
         "lifeEnd": packed(np.minimum(np.where(ends, ends, line.length_ns), line.length_ns)),
         "waits": _packed(line.waits, len(rows), len(WaitState)),
         "holds": _packed(line.holds, len(rows), len(HoldState)),
-        "waitContexts": _columns(waits, 5),
+        "waitContexts": _columns(waits, 6),
         "holdContexts": _columns(holds, 3),
         "lanes": lanes,
         "worst": [

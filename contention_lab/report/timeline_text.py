@@ -81,7 +81,7 @@ def _sentence(line: Timeline) -> str:
         about += f"{seconds(worst.start_ns / 1e9)} on, was {name(worst.thread.label)}"
         about += f" waiting for “{lock_title(worst.context.lock)}”" if worst.context.lock else ""
         if worst.context.holder is not None:
-            about += f", which {name(worst.context.holder.label)} held"
+            about += f", held longest by {name(worst.context.holder.label)}"
             about += f" in {name(worst.context.held_at.function)}" if worst.context.held_at else ""
     return about + "."
 

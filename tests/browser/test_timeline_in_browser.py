@@ -75,7 +75,7 @@ def test_the_longest_wait_is_read_out_with_lock_place_and_holder(
     assert f"for “autodiff server” at {worst.start_ns / 1e6:.3f} ms, in GlobalClient." in told
     holder = worst.context.holder
     assert holder is not None
-    assert f"{holder.name} had it, taken in GlobalClient.backward (" in told
+    assert f"{holder.name} had it longest, taken in GlobalClient.backward (" in told
     stacks = page.locator("[data-timeline=stacks] ol")
     assert stacks.count() == 2
     assert "Thread._bootstrap" in stacks.nth(1).inner_text()

@@ -217,7 +217,7 @@ def test_the_sentence_tells_who_waited_longest_for_what() -> None:
 
     text = said.sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert text.startswith("3 threads over 300 µs: 2 waits for locks, 170 µs in all; the longest, ")
-    assert "front waiting for “outer”, which middle held in nest." in text
+    assert "front waiting for “outer”, held longest by middle in nest." in text
 
 
 def test_an_empty_trace_has_an_empty_timeline() -> None:

@@ -17,8 +17,8 @@ class TimelineModel {
     this.waits = new TimelineLayer(data.waits, WAIT_KINDS);
     this.holds = new TimelineLayer(data.holds, HOLD_KINDS);
     const table = (columns) => columns.map((text) => Int32Array.from(unpacked(text), (n) => n - 1));
-    const [lock, site, holder, heldAt, doing] = table(data.waitContexts);
-    this.waitContext = { lock, site, holder, heldAt, doing };
+    const [lock, site, holder, heldAt, doing, letGo] = table(data.waitContexts);
+    this.waitContext = { lock, site, holder, heldAt, doing, letGo };
     const [heldLock, heldSite, call] = table(data.holdContexts);
     this.holdContext = { lock: heldLock, site: heldSite, call };
     this.lanes = data.lanes.map(({ lock: id, most, time, waiting }) => (
@@ -46,30 +46,20 @@ class TimelineModel {
 
   lockOfHold(at) { return this.holdContext.lock[this.holds.context[at]]; }
 
-  // The hold that a wait was for during most of it: a place, or -1.
+  // The longest hold during a wait, of the holder that its context names: a place, or -1.
   holdOf(wait) {
-    const holder = this.waitContext.holder[this.waits.context[wait]];
-    if (holder >= 0 && holder < this.rows) {
-      const found = this.#longestHold(wait, [holder]);
-      if (found >= 0) return found;
-    }
-    const others = [...Array(this.rows).keys()].filter((row) => row !== this.waits.row[wait]);
-    return this.#longestHold(wait, others);
-  }
-
-  #longestHold(wait, rows) {
     const { holds, waits } = this;
+    const row = this.waitContext.holder[waits.context[wait]];
+    if (row < 0 || row >= this.rows) return -1; // rows are the first threads
     const lock = this.lockOfWait(wait);
     const [from, to] = [waits.start[wait], waits.end[wait]];
     let best = -1;
     let most = 0;
-    for (const row of rows) {
-      let looked = 0;
-      for (const at of holds.within(row, from, to, (place) => this.lockOfHold(place) === lock)) {
-        const overlap = holds.overlap(at, from, to);
-        if (overlap > most) [best, most] = [at, overlap];
-        if (++looked > MOST_LOOKED_AT) break;
-      }
+    let looked = 0;
+    for (const at of holds.within(row, from, to, (place) => this.lockOfHold(place) === lock)) {
+      const overlap = holds.overlap(at, from, to);
+      if (overlap > most) [best, most] = [at, overlap];
+      if (++looked > MOST_LOOKED_AT) break;
     }
     return best;
   }

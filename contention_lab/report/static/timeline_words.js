@@ -39,11 +39,13 @@ class TimelineWords {
   #culprit(context) {
     const { waitContext } = this.model;
     const holder = waitContext.holder[context];
-    if (holder < 0) return "";
+    if (holder < 0) return waitContext.lock[context] < 0 ? "" : "nobody is known to have held it for most of the time";
     const heldAt = this.frame(waitContext.heldAt[context]);
     const doing = this.frame(waitContext.doing[context]);
-    const text = `${this.thread(holder)} had it`;
-    return text + (heldAt ? `, taken in ${heldAt}` : "") + (doing ? `, and was in ${doing}` : "");
+    if (waitContext.lock[context] < 0) return `${this.thread(holder)} had it`; // the GIL
+    const text = `${this.thread(holder)} had it longest`;
+    const verb = waitContext.letGo[context] ? "let it go" : "was";
+    return text + (heldAt ? `, taken in ${heldAt}` : "") + (doing ? `, and ${verb} in ${doing}` : "");
   }
 
   holds(at) {

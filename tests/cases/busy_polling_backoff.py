@@ -8,7 +8,7 @@ import time
 
 FIX = "--fix" in sys.argv  # wait for it
 SCALE = float(os.environ.get("CASE_SCALE", "1"))
-NAP_S = 0.003 * SCALE
+NAP_S = 0.009 * SCALE
 
 
 def take(lock):
@@ -41,7 +41,7 @@ def patrol(station, number):
 
 def main():
     station = Station()
-    threads = [threading.Thread(target=patrol, args=(station, number)) for number in range(7)]
+    threads = [threading.Thread(target=patrol, args=(station, number)) for number in range(4)]
     begun = time.perf_counter()
     for thread in threads:
         thread.start()

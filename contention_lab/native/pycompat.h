@@ -238,6 +238,18 @@ cl_coroutine_position(PyObject *coroutine, cl_position *position)
 #  define CL_END_CRITICAL() }
 #endif
 
+#if !defined(CL_PUBLIC_FRAMES) && !defined(Py_GIL_DISABLED)
+static inline struct _gil_runtime_state *
+cl_gil_state(void)
+{
+#  if PY_VERSION_HEX >= 0x030C0000
+    return PyInterpreterState_Main()->ceval.gil;
+#  else
+    return &_PyRuntime.ceval.gil;
+#  endif
+}
+#endif
+
 /* Whether the GIL is held at this moment, and by whom (the address of a thread state, never followed).
  * Reads two words of the interpreter without asking anybody; 0 if this build has no GIL or an unknown
  * layout. Needs no thread state. */
@@ -249,11 +261,7 @@ cl_gil_read(int *locked, const void **holder)
     *holder = NULL;
     return 0;
 #else
-#  if PY_VERSION_HEX >= 0x030C0000
-    struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
-#  else
-    struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
-#  endif
+    struct _gil_runtime_state *gil = cl_gil_state();
     if (gil == NULL) {
         return 0;
     }
@@ -268,23 +276,6 @@ cl_gil_read(int *locked, const void **holder)
 #endif
 }
 
-/* Whether an address lies within the GIL: a thread that sleeps on such a word waits for it. */
-static inline int
-cl_gil_contains(uintptr_t address)
-{
-#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
-    (void)address;
-    return 0;
-#else
-#  if PY_VERSION_HEX >= 0x030C0000
-    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
-#  else
-    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
-#  endif
-    return gil != NULL && address - (uintptr_t)gil < sizeof *gil;
-#endif
-}
-
 /* The addresses of the condition and the mutex of the main interpreter's GIL, and of the condition "it has
  * changed hands"; 0, and NULLs, if this build has none or its layout is not known. */
 static inline int
@@ -295,11 +286,7 @@ cl_gil_find(const void **cond, const void **mutex, const void **switched)
     || !defined(_POSIX_THREADS)
     return 0;
 #else
-#  if PY_VERSION_HEX >= 0x030C0000
-    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
-#  else
-    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
-#  endif
+    const struct _gil_runtime_state *gil = cl_gil_state();
     if (gil == NULL) {
         return 0;
     }
@@ -316,11 +303,7 @@ cl_gil_range(uintptr_t *start, uintptr_t *end)
 {
     *start = *end = 0;
 #if !defined(CL_PUBLIC_FRAMES) && !defined(Py_GIL_DISABLED)
-#  if PY_VERSION_HEX >= 0x030C0000
-    const struct _gil_runtime_state *gil = PyInterpreterState_Main()->ceval.gil;
-#  else
-    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
-#  endif
+    const struct _gil_runtime_state *gil = cl_gil_state();
     if (gil != NULL) {
         *start = (uintptr_t)gil;
         *end = *start + sizeof *gil;
@@ -328,25 +311,18 @@ cl_gil_range(uintptr_t *start, uintptr_t *end)
 #endif
 }
 
-/* Whether a signal is waiting for the main thread to run its handler: 1, 0, or -1 where that cannot be told.
- * Needs no thread state. */
+/* Whether an address lies within the GIL: a thread that sleeps on such a word waits for it. */
 static inline int
-cl_signal_pending(void)
+cl_gil_contains(uintptr_t address)
 {
-#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
-    return -1;
-#elif PY_VERSION_HEX >= 0x030D0000
-    const PyThreadState *tstate = _PyRuntime.main_tstate;
-    return tstate == NULL ? -1
-                          : (__atomic_load_n((const uintptr_t *)&tstate->eval_breaker, __ATOMIC_RELAXED)
-                             & _PY_SIGNALS_PENDING_BIT) != 0;
-#else
-    return __atomic_load_n(&_PyRuntime.ceval.signals_pending._value, __ATOMIC_RELAXED) != 0;
-#endif
+    uintptr_t start, end;
+    cl_gil_range(&start, &end);
+    return address >= start && address < end;
 }
 
-/* The word that is no longer `quiet` as soon as a signal waits for its handler; as cl_signal_pending(). On
- * 3.13 it is a half of a longer one, which has other reasons to change as well. */
+/* Whether a signal is waiting for the main thread to run its handler: 1, 0, or -1 where that cannot be told.
+ * `word` is no longer `quiet` as soon as one is; on 3.13 it is a half of a longer one, which has other reasons
+ * to change as well. Needs no thread state. */
 static inline int
 cl_signal_word(const uint32_t **word, uint32_t *quiet)
 {
@@ -364,10 +340,17 @@ cl_signal_word(const uint32_t **word, uint32_t *quiet)
     *quiet = __atomic_load_n(*word, __ATOMIC_RELAXED);
     return (*quiet & _PY_SIGNALS_PENDING_BIT) != 0;
 #else
-    _Static_assert(sizeof _PyRuntime.ceval.signals_pending._value == sizeof **word, "it has 32 bits");
-    *word = (const uint32_t *)(const void *)&_PyRuntime.ceval.signals_pending._value;
-    return cl_signal_pending();
+    *word = (const uint32_t *)(const void *)&_PyRuntime.ceval.signals_pending._value; /* an int */
+    return __atomic_load_n(*word, __ATOMIC_RELAXED) != 0;
 #endif
+}
+
+static inline int
+cl_signal_pending(void)
+{
+    const uint32_t *word;
+    uint32_t quiet;
+    return cl_signal_word(&word, &quiet);
 }
 
 /* Whether a thread without a thread state may still ask for the GIL. */
@@ -383,11 +366,7 @@ cl_interpreter_lives(void)
 
 /* What the interpreter calls a Python function by. Up to 3.11 it enters functions, which it knows by their
  * type, without looking at that. */
-#if PY_VERSION_HEX < 0x030C0000
-#  define CL_FUNCTIONS_BY_TYPE 1
-#else
-#  define CL_FUNCTIONS_BY_TYPE 0
-#endif
+#define CL_FUNCTIONS_BY_TYPE (PY_VERSION_HEX < 0x030C0000)
 
 static inline void
 cl_function_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)

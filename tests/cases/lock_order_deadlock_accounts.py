@@ -20,10 +20,10 @@ def transfer(source, target, amount, both_hold):
     first, second = (source, target)
     if FIX and first.number > second.number:
         first, second = second, first
+    time.sleep(0.005 * SCALE)  # the audit trail
     with first.lock:
         if not FIX:
             both_hold.wait()
-        time.sleep(0.005 * SCALE)  # the audit trail
         with second.lock:  # VICTIM CULPRIT
             source.amount -= amount
             target.amount += amount

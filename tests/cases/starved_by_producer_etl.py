@@ -30,7 +30,7 @@ def extract(blocks, lines):
 
 def load(lines, sizes):
     while (item := lines.get()) is not None:  # VICTIM
-        time.sleep((0.009 if FIX else 0.002) * SCALE)
+        time.sleep((0.03 if FIX else 0.002) * SCALE)
         sizes.append(len(item))
 
 

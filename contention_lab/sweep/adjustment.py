@@ -40,8 +40,8 @@ def adjusted(
         "key=value" each. The key is a parameter or the key of the variants; the latter takes
         several values ("client=global-mutex,narrow-lock") and compares them.
     quick
-        Replace parameters by the scenario's `[quick]` ones and time every point once; explicit
-        `repeats` and `settings` go before it.
+        Replace parameters by the scenario's `[quick]` ones, take its `quick_threads` if it has any,
+        and time every point once; explicit `threads`, `repeats` and `settings` go before it.
 
     Raises
     ------
@@ -53,6 +53,7 @@ def adjusted(
             scenario,
             parameters={**scenario.parameters, **scenario.quick},
             repeats=QUICK_REPEATS,
+            threads=scenario.quick_threads or scenario.threads,
         )
     if threads is not None:
         scenario = replace(scenario, threads=thread_counts(threads))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.simulate.calibration import calibration_here
@@ -95,11 +96,13 @@ def predicted(scenario: Scenario, folder: Path, *, say: Callable[[str], None]) -
     )
     say("predicting all variants")
     cores = usable_cores()
+    outlook = replace(outlook, miss=_miss(outlook, designs[rule.source], recorded, items, cores))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     content = {
         "schema": SCHEMA,
         "made": made,
         "source": rule.source,
+        "recorded_missed_by": math.exp(outlook.miss) - 1.0,
         "cores": cores,
         "recorded": [
             {
@@ -228,6 +231,24 @@ def _calibration() -> tuple[Calibration, bool]:
         return measured_calibration(usable_cpus(), warnings=warnings), True
     except (CalibrationError, OSError):
         return stored, False
+
+
+def _miss(
+    outlook: Outlook, design: Design, recorded: Sequence[Recorded], items: int, cores: int
+) -> float:
+    """Return by how much the recorded runs are missed, as the logarithm of a ratio.
+
+    A model that misses what it was made from, or a machine that was busy with something else, has
+    no claim to narrow intervals.
+    """
+    walls: dict[int, list[float]] = {}
+    for one in recorded:
+        walls.setdefault(one.threads, []).append(one.wall_s * 1e9)
+    ratios = [
+        outlook.prospect(design, items, threads, cores).time_ns / median(found)
+        for threads, found in walls.items()
+    ]
+    return sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios)
 
 
 def _points(

@@ -80,6 +80,8 @@ class Scenario:
         What every variant shares.
     quick
         Parameters that `--quick` replaces.
+    quick_threads
+        Thread counts of `--quick`; () for the usual ones.
     variants
         None where there is nothing to compare.
     expectations
@@ -101,6 +103,7 @@ class Scenario:
     variants: Variants | None
     expectations: Mapping[str, Expectation]
     predict: Forecast | None = None
+    quick_threads: tuple[int, ...] = ()
 
     def variant_parameters(self) -> dict[str, dict[str, Value]]:
         """Return the parameters of every variant, by the variant's name."""
@@ -123,6 +126,7 @@ _KEYS: Final[Mapping[str, type]] = {
     "workload": str,
     "unit": str,
     "threads": list,
+    "quick_threads": list,
     "repeats": int,
     "parameters": dict,
     "quick": dict,
@@ -204,6 +208,7 @@ class _Document:
             variants=variants,
             expectations=self._expectations(variants),
             predict=self._predict(variants),
+            quick_threads=self._threads("quick_threads") if "quick_threads" in self.content else (),
         )
 
     def _mistake(self, key: str, what: str) -> ScenarioError:
@@ -225,10 +230,10 @@ class _Document:
             raise self._mistake("name", f"must be letters, digits, - and _, not {name!r}")
         return name
 
-    def _threads(self) -> tuple[int, ...]:
-        counts = self.content["threads"]
+    def _threads(self, key: str = "threads") -> tuple[int, ...]:
+        counts = self.content[key]
         if not counts or not all(is_a(count, int) and count >= 1 for count in counts):
-            raise self._mistake("threads", f"must list whole numbers from 1 up, not {counts!r}")
+            raise self._mistake(key, f"must list whole numbers from 1 up, not {counts!r}")
         return tuple(sorted(set(counts)))
 
     def _repeats(self) -> int:

@@ -281,6 +281,33 @@ def test_the_seven_clients_do_the_same_work_to_the_last_bit(tmp_path: Path) -> N
     assert len(points[0]["losses"]) == 4
 
 
+@pytest.mark.slow
+def test_clients_are_predicted_before_they_are_measured(tmp_path: Path) -> None:
+    asked = (
+        "run", "autodiff-all-clients", "--quick", "--threads", "1,4",
+        "--set", "trainings=4", "--set", "client=narrow-lock,channel",
+    )  # fmt: skip
+
+    answer = lab(tmp_path, *asked)
+
+    assert answer.returncode == 0, answer.stderr
+    folder = tmp_path / "reports" / "autodiff-all-clients"
+    prediction = result_in(folder)["prediction"]
+    runs = (folder / "runs.jsonl").stat()
+    assert (folder / "prediction.json").stat().st_mtime_ns < runs.st_mtime_ns
+    assert {one["threads"] for one in prediction["recorded"]} == {1, 2}
+    assert len(prediction["proof"]["points"]) == 2 * 2
+    assert all(p["low_s"] < p["time_s"] < p["high_s"] for p in prediction["proof"]["points"])
+    assert {(one["cores"], one["gil"]) for one in prediction["machines"]} == {
+        (cores, gil) for cores in (8, 16, 32, 64, 128) for gil in (True, False)
+    }
+    assert "Predicted first, then measured" in (folder / "report.html").read_text()
+    made = prediction["made"]
+
+    assert lab(tmp_path, *asked, "--resume").returncode == 0
+    assert result_in(folder)["prediction"]["made"] == made
+
+
 def test_a_wrong_parameter_value_is_found_before_anything_runs(tmp_path: Path) -> None:
     answer = lab(tmp_path, "run", "autodiff-global-mutex", "--set", "client=global-mutx")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from contention_lab.sweep.adjustment import adjusted
+from contention_lab.sweep.catalogue import find_scenario
 from contention_lab.sweep.errors import ScenarioError
 from contention_lab.sweep.scenario import Scenario, Variants
 
@@ -100,3 +101,11 @@ def test_the_scenario_given_is_left_as_it_was() -> None:
 
     assert SCENARIO.parameters["steps"] == 20
     assert SCENARIO.threads == (1, 2)
+
+
+def test_a_quick_sweep_has_the_scenarios_fewer_threads_unless_others_are_asked_for() -> None:
+    seven = find_scenario("autodiff-all-clients")
+
+    assert adjusted(seven, quick=True).threads == (1, 2, 8, 32)
+    assert adjusted(seven, quick=True, threads="4").threads == (4,)
+    assert adjusted(seven).threads == (1, 2, 4, 8, 16, 32)

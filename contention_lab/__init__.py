@@ -13,12 +13,23 @@ if TYPE_CHECKING:
 
     from contention_lab.capture import Session, record
     from contention_lab.diagnosis import diagnose
-    from contention_lab.locks import AdaptiveMutex, McsLock, Mutex, RWLock, SpinLock, TicketLock
+    from contention_lab.locks import (
+        AdaptiveMutex,
+        Channel,
+        ClosedError,
+        McsLock,
+        Mutex,
+        RWLock,
+        SpinLock,
+        TicketLock,
+    )
     from contention_lab.trace import Trace, TraceError, load
 
 __version__ = "0.1.0"
 __all__ = [
     "AdaptiveMutex",
+    "Channel",
+    "ClosedError",
     "McsLock",
     "Mutex",
     "RWLock",
@@ -34,6 +45,8 @@ __all__ = [
 
 _HOME = {
     "AdaptiveMutex": "contention_lab.locks",
+    "Channel": "contention_lab.locks",
+    "ClosedError": "contention_lab.locks",
     "McsLock": "contention_lab.locks",
     "Mutex": "contention_lab.locks",
     "RWLock": "contention_lab.locks",

@@ -162,7 +162,7 @@ def coordination(trace: Trace) -> tuple[CoordinationCase, ...]:
     for at, (lock_number, stack_number, is_for_room) in enumerate(keys):
         lock = trace.lock(lock_number)
         purpose, function = _purpose(lock, trace.stack(stack_number), is_held=lock_number in held)
-        if lock.type.startswith("asyncio.") and lock.type.endswith("Queue"):
+        if _has_two_sides(lock.type):
             purpose, function = (Purpose.ROOM if is_for_room else Purpose.ITEM), ("", "")
         elif purpose in _OF_PROGRAM and is_of_library(trace.stack(stack_number)):
             purpose = Purpose.TASK if purpose is Purpose.ITEM else Purpose.INTERNAL
@@ -241,6 +241,13 @@ _OF_PROGRAM = frozenset(
 )
 """Purposes that are the program's only where its code waits: a library's own worker or helper that
 waits under no code of the program (`TASK`, `INTERNAL`) neither produces nor consumes for it."""
+
+
+def _has_two_sides(kind: str) -> bool:
+    """Tell whether the flags of a wait say if it is for an item or for room."""
+    return kind.partition(" in ")[0] == "Channel" or (
+        kind.startswith("asyncio.") and kind.endswith("Queue")
+    )
 
 
 def is_of_library(stack: Sequence[Frame]) -> bool:

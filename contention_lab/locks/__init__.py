@@ -1,4 +1,4 @@
-"""Locks that a recording sees. Each is a drop-in for `threading.Lock`.
+"""Locks that a recording sees, each a drop-in for `threading.Lock`, and a channel.
 
 A new lock is one file here and one line in `KINDS`, by whose keys scenarios and clients choose.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from contention_lab.locks.adaptive_mutex import AdaptiveMutex
+from contention_lab.locks.channel import Channel, ClosedError
 from contention_lab.locks.mcs_lock import McsLock
 from contention_lab.locks.mutex import Mutex
 from contention_lab.locks.protocol import Lock
@@ -23,4 +24,15 @@ KINDS: Final[dict[str, Callable[[str], Lock]]] = {
     "rwlock": RWLock,
 }
 
-__all__ = ["KINDS", "AdaptiveMutex", "Lock", "McsLock", "Mutex", "RWLock", "SpinLock", "TicketLock"]
+__all__ = [
+    "KINDS",
+    "AdaptiveMutex",
+    "Channel",
+    "ClosedError",
+    "Lock",
+    "McsLock",
+    "Mutex",
+    "RWLock",
+    "SpinLock",
+    "TicketLock",
+]

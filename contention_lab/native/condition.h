@@ -160,7 +160,7 @@ cl_condition_wait(PyObject *function, PyObject *const *args, size_t nargsf, PyOb
         cl_condition_done(&condition);
         return failed && cl_condition_contain() < 0 ? NULL : cl_around_original(function, args, nargsf, names);
     }
-    unsigned token = cl_coordination_begin(condition.source, CL_COORDINATION, 0, 0, 0);
+    unsigned token = cl_coordination_begin(condition.source, CL_COORDINATION, 0, 0, 0, 0);
     PyObject *result = cl_around_original(function, args, nargsf, names);
     int outcome = result == NULL ? CL_INTERRUPTED : PyObject_IsTrue(result) > 0 ? CL_ACQUIRED : CL_TIMED_OUT;
     PyObject *type, *value, *traceback;

@@ -21,7 +21,8 @@ cl_coordination_hold(cl_lock *lock, uint32_t epoch)
 /* Marks the start of a coordination wait, or of one for a permit that `holder` has; its token, 0 if
  * nothing is being recorded. */
 static unsigned
-cl_coordination_begin(cl_lock *lock, int kind, uint32_t holder, uint32_t holder_site, uint32_t waiters)
+cl_coordination_begin(cl_lock *lock, int kind, uint32_t flags, uint32_t holder, uint32_t holder_site,
+                      uint32_t waiters)
 {
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
@@ -38,6 +39,7 @@ cl_coordination_begin(cl_lock *lock, int kind, uint32_t holder, uint32_t holder_
     wait->record.lock = lock->id;
     wait->record.thread = thread->id;
     wait->record.kind = (uint8_t)kind;
+    wait->record.flags = (uint16_t)flags;
     wait->record.outcome = CL_OPEN;
     wait->record.holder = holder;
     wait->record.holder_site = holder_site;

@@ -6,6 +6,7 @@
 #include "pycompat.h"
 
 #include "rwlock.h"
+#include "channel_type.h"
 #include "recorder.h"
 #include "ring_probe.h"
 #include "lock_probe.h"
@@ -304,6 +305,7 @@ core_exec(PyObject *module)
     if (cl_drop_in_look() < 0 || cl_lock_type_add(module, "Mutex", &cl_mutex_spec, cl_mutex_vectorcall) < 0
         || cl_lock_type_add(module, "SpinLock", &cl_spin_spec, cl_spin_vectorcall) < 0
         || cl_lock_family_add(module) < 0 || cl_rwlock_add(module) < 0
+        || cl_channel_add_type(module) < 0
         || cl_lock_type_add(module, "PlainLock", &cl_plain_lock_spec, cl_plain_lock_vectorcall) < 0
         || cl_lock_type_add(module, "PlainRLock", &cl_rlock_spec, NULL) < 0
         || cl_lock_type_add(module, "Source", &cl_source_spec, NULL) < 0

@@ -80,7 +80,7 @@ cl_queue_wait(PyObject *self, PyTypeObject *cls, PyObject *const *args, Py_ssize
     }
     cl_lock *source = cl_permits_source(record);
     uint32_t epoch = record->beside.epoch;
-    unsigned token = cl_coordination_begin(source, CL_COORDINATION, 0, 0, 0);
+    unsigned token = cl_coordination_begin(source, CL_COORDINATION, 0, 0, 0, 0);
     __atomic_fetch_add(&record->waiting, 1, __ATOMIC_RELAXED);
     atomic_fetch_add_explicit(&cl_queues_waited_for, 1, memory_order_relaxed);
     PyObject *item = cl_queues.get_original(self, cls, args, (size_t)nargs, names);

@@ -51,7 +51,7 @@ cl_wait_begin(PyObject *module, PyObject *object)
     (void)module;
     cl_lock *lock = cl_as_ours(object);
     return PyLong_FromUnsignedLong(
-        lock == NULL ? 0 : cl_coordination_begin(lock, CL_COORDINATION, 0, 0, 0));
+        lock == NULL ? 0 : cl_coordination_begin(lock, CL_COORDINATION, 0, 0, 0, 0));
 }
 
 /* wait_permit(source, holder, holder_site, waiters): the calling thread begins to wait for a permit. */
@@ -66,7 +66,7 @@ cl_wait_permit(PyObject *module, PyObject *args)
     }
     cl_lock *lock = cl_as_ours(object);
     return PyLong_FromUnsignedLong(
-        lock == NULL ? 0 : cl_coordination_begin(lock, CL_CONTENTION, holder, holder_site, waiters));
+        lock == NULL ? 0 : cl_coordination_begin(lock, CL_CONTENTION, 0, holder, holder_site, waiters));
 }
 
 /* A lock that has not been used goes by the entry of `whole` (NULL: it is not recorded at all), or has an entry

@@ -103,7 +103,7 @@ class WaitFlag(IntEnum):
     STACK_TRUNCATED = 2
     SERIES = 4  # of failed tries in a row: from the first until the thread had a lock
     AGAIN = 8  # since its last wait on it, the thread has not let go of the lock
-    ROOM = 16  # a task waits for room in a queue, and not for an item
+    ROOM = 16  # for room in a queue of asyncio or a Channel, and not for an item
 
 
 class GilFlag(IntEnum):

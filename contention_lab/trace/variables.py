@@ -28,7 +28,7 @@ _ADDING: Final = frozenset({"setdefault", "append", "add", "put", "insert"})
 _FIELD: Final = "."
 """What stands before the field of a class, whoever makes the object: no name begins with it."""
 
-_FACTORIES: Final = ("Lock", "Semaphore", "Condition", "Event", "Queue", "Mutex")
+_FACTORIES: Final = ("Lock", "Semaphore", "Condition", "Event", "Queue", "Mutex", "Channel")
 """What the names of classes end in that make locks, or things with locks in them."""
 
 

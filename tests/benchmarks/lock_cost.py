@@ -18,6 +18,7 @@ import time
 import tracemalloc
 from contextlib import nullcontext
 from pathlib import Path
+from queue import Queue, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import contention_lab as cl
@@ -37,6 +38,15 @@ def pair_ns(lock: Any) -> float:
     for _ in range(PAIRS):
         with lock:
             pass
+    return (time.perf_counter_ns() - start) / PAIRS
+
+
+def pass_ns(send: Callable[[None], object], receive: Callable[[], object]) -> float:
+    """Nanoseconds to send one item and receive it, by the same thread."""
+    start = time.perf_counter_ns()
+    for _ in range(PAIRS):
+        send(None)
+        receive()
     return (time.perf_counter_ns() - start) / PAIRS
 
 
@@ -147,6 +157,14 @@ def main() -> None:
                 ratios.setdefault(f"{kind} off", []).append(pair_ns(lock := factory(kind)) / base)
                 with cl.record(path, level="profile"):
                     ratios.setdefault(f"{kind} profile", []).append(pair_ns(lock) / base)
+            simple, queue = SimpleQueue[None](), Queue[None]()
+            channel, bounded = cl.Channel[None](), cl.Channel[None](maxsize=8)
+            base = pass_ns(simple.put, simple.get)
+            sent = pass_ns(channel.send, channel.receive)
+            sent_bounded = pass_ns(bounded.send, bounded.receive)
+            ratios.setdefault("channel", []).append(sent / base)
+            ratios.setdefault("channel bounded", []).append(sent_bounded / base)
+            ratios.setdefault("channel queue", []).append(sent / pass_ns(queue.put, queue.get))
             with cl.record(path, level="trace"):
                 pair_ns(ours)
             ratios.setdefault("trace bytes", []).append(path.stat().st_size / PAIRS)
@@ -170,6 +188,9 @@ def main() -> None:
         for level in ("off", "profile"):
             said = f"uncontended `{kind}` / raw, {level}"
             print(row(said, ratios[f"{kind} {level}"], "-"))
+    print(row("`Channel` / `SimpleQueue`, an item passed, nobody waits", ratios["channel"], "-"))
+    print(row("the same with maxsize=8", ratios["channel bounded"], "-"))
+    print(row("`Channel` / `queue.Queue`", ratios["channel queue"], "-", ".3f"))
     print(row("4 threads on one lock, `profile`, throughput / raw", ratios["throughput"], "≥ 0.95"))
     print(
         row(

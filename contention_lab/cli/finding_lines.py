@@ -8,14 +8,16 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from contention_lab.diagnosis.figures import lock_figures, own_figures
+from contention_lab.diagnosis.figures import lock_figures, own_figures, severity_said
 from contention_lab.diagnosis.wording import duration, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 PARTIES: Final = 3
 """Victims and culprits shown, at most."""
+LEAST_SHARE: Final = 0.01
+"""Share of the waiting from which another one is worth a line."""
 
 
 def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
@@ -29,13 +31,13 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
         Its number in the list, from 1.
     """
     lock = finding["lock"]
-    severity = f", {percent(finding['severity'])} of the run" if finding["severity"] else ""
+    severity = severity_said(finding)
     about = f": {lock['name']} ({lock['type']})" if lock else ""
-    yield f"{position}. {finding['kind']}{about}{severity}"
+    yield ", ".join(filter(None, (f"{position}. {finding['kind']}{about}", severity)))
     if position > 1:
         yield f"   {finding['summary']}"
     for role, verb in (("victims", "waits"), ("culprits", "causes")):
-        for party in finding[role][:PARTIES]:
+        for party in worth_showing(finding[role]):
             time = f"{percent(party['share']):>6}  {duration(party['thread_s']):>7}"
             yield f"   {verb:<8} {time}  {_place(party['site'])}{_taken(party)}"
     for figures in (lock_figures(finding["evidence"]), own_figures(finding["evidence"])):
@@ -43,6 +45,15 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
             yield f"   evidence {', '.join(figures)}"
     for remedy in finding["remedies"]:
         yield f"   remedy   {remedy['text']}{_gain(remedy)}"
+
+
+def worth_showing(parties: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the parties to show: the first, and what has a hundredth or more beside it."""
+    return [
+        party
+        for place, party in enumerate(parties[:PARTIES])
+        if not place or party["share"] >= LEAST_SHARE
+    ]
 
 
 def gil_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:

@@ -35,6 +35,28 @@ _OF_LOCKS: Final = frozenset(
 )
 
 
+_SAME_SHARE: Final = 0.005
+"""Shares that differ by less are the same figure, rounded for the eye."""
+
+
+def severity_said(finding: Mapping[str, Any]) -> str:
+    """Return how much a finding costs, and of what; empty if it costs nothing.
+
+    Parameters
+    ----------
+    finding
+        `Finding.to_json()`. Only where severity is the share of the critical path it is one of the
+        run; else it is of the time of those that the finding is about.
+    """
+    severity = finding.get("severity") or 0.0
+    if not severity:
+        return ""
+    on_path = (finding.get("evidence") or {}).get("path_share")
+    if on_path is not None and abs(on_path - severity) < _SAME_SHARE:
+        return f"{percent(severity)} of the run"
+    return f"severity {percent(severity)}"
+
+
 def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what is said of any lock, from `Finding.evidence`."""
     least_s = _LEAST_PART * (evidence.get("wait_s") or 0.0)

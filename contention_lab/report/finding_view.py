@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from contention_lab.diagnosis.figures import lock_figures, own_figures
+from contention_lab.diagnosis.figures import lock_figures, own_figures, severity_said
 from contention_lab.report import quantity
 from contention_lab.report.visible_text import name, short_path
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PARTIES: Final = 4
 """Victims and culprits shown, at most."""
+LEAST_SHARE: Final = 0.01
+"""Share of the waiting from which another one than the first is worth a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,10 @@ class FindingView:
 
 def finding_view(finding: Mapping[str, Any]) -> FindingView:
     """Lay out one finding of a diagnosis."""
-    severity = finding.get("severity") or 0.0
     evidence = finding.get("evidence") or {}
     return FindingView(
         kind=str(finding.get("kind") or ""),
-        severity=f"{quantity.share(severity)} of the run" if severity else "",
+        severity=severity_said(finding),
         summary=str(finding.get("summary") or ""),
         victims=_parties(finding.get("victims") or ()),
         culprits=_parties(finding.get("culprits") or ()),
@@ -78,7 +79,8 @@ def _parties(parties: Sequence[Mapping[str, Any]]) -> tuple[PartyView, ...]:
             seconds=float(party["thread_s"]),
             taken=_taken(party.get("acquired"), party.get("site")),
         )
-        for party in parties[:PARTIES]
+        for place, party in enumerate(parties[:PARTIES])
+        if not place or float(party["share"]) >= LEAST_SHARE
     )
 
 

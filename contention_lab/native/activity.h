@@ -17,7 +17,7 @@
 #include "proc_task.h"
 #include "thread.h"
 
-#define CL_STATES_AT_ONCE 3          /* 3 to 6 us each, in every beat of the probe */
+#define CL_STATES_AT_ONCE 3          /* 2 to 4 us each, in every beat of the probe */
 #define CL_STACKS_EVERY_NS 50000000u /* with the GIL: some us for each thread */
 #define CL_STACKS_AT_FIRST_NS 10000000u /* a short program must give enough of them */
 #define CL_STACKS_AT_ONCE 64

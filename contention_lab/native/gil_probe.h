@@ -13,10 +13,18 @@
 #define CL_GIL_PERIOD_NS 1000000
 #define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
-#define CL_GIL_FREE_NS 4000000u /* CPU time that beats may take beyond their share: short programs */
-#define CL_GIL_LONGEST_NS 20000000u
-#define CL_GIL_FIRST_NS 3000000000u /* so long beats may take a hundredth of a CPU, then a third of that */
+#define CL_GIL_FIRST_NS 3000000000u /* so long beats may take their share of a CPU, then less */
 #define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
+
+/* What beats may take. A beat costs the program's threads as much again: some 30 us in its own thread, cold. */
+typedef struct {
+    uint64_t free_ns;      /* CPU time beyond the share: short programs */
+    uint64_t share, later; /* one in so many nanoseconds, at first and after CL_GIL_FIRST_NS */
+    uint64_t longest_ns;   /* from one beat to the next */
+} cl_gil_budget;
+
+static const cl_gil_budget cl_gil_sampled = {4000000u, 100u, 300u, 20000000u};
+static const cl_gil_budget cl_gil_told = {1500000u, 400u, 400u, 50000000u}; /* the layer says who has the GIL */
 
 static struct {
     pthread_t thread;
@@ -67,14 +75,13 @@ cl_gil_look(cl_gil_sample *sample, const void **holder)
     return 1;
 }
 
-/* When beats may have taken so much CPU time: a little at the start, then a hundredth of a CPU, and less in
- * programs that run on, of which there will be samples enough. Nanoseconds since the probe began. */
+/* When beats may have taken so much CPU time. Nanoseconds since the probe began. */
 static uint64_t
-cl_gil_probe_earned(uint64_t spent_ns)
+cl_gil_probe_earned(const cl_gil_budget *budget, uint64_t spent_ns)
 {
-    uint64_t dear = spent_ns > CL_GIL_FREE_NS ? spent_ns - CL_GIL_FREE_NS : 0;
-    uint64_t first = CL_GIL_FIRST_NS / 100u;
-    return dear <= first ? 100u * dear : CL_GIL_FIRST_NS + 300u * (dear - first);
+    uint64_t dear = spent_ns > budget->free_ns ? spent_ns - budget->free_ns : 0;
+    uint64_t first = CL_GIL_FIRST_NS / budget->share;
+    return dear <= first ? budget->share * dear : CL_GIL_FIRST_NS + budget->later * (dear - first);
 }
 
 /* How long to wait until the next beat. */
@@ -82,11 +89,12 @@ static uint64_t
 cl_gil_probe_period(unsigned same, uint64_t began_ns)
 {
     uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
-    uint64_t earned_ns = cl_gil_probe_earned(cl_thread_cpu_ns());
+    const cl_gil_budget *budget = cl_gil.is_seen ? &cl_gil_told : &cl_gil_sampled;
+    uint64_t earned_ns = cl_gil_probe_earned(budget, cl_thread_cpu_ns());
     uint64_t elapsed_ns = cl_monotonic_ns() - began_ns;
     if (earned_ns > elapsed_ns) {
         uint64_t due = earned_ns - elapsed_ns;
-        period = due < period ? period : due > CL_GIL_LONGEST_NS ? CL_GIL_LONGEST_NS : due;
+        period = due < period ? period : due > budget->longest_ns ? budget->longest_ns : due;
     }
     return period;
 }
@@ -96,8 +104,13 @@ cl_gil_probe_period(unsigned same, uint64_t began_ns)
 static void
 cl_gil_probe_part_descriptors(void)
 {
-#if defined(__linux__) && defined(SYS_close_range)
-    syscall(SYS_close_range, 0u, ~0u, 1u << 1 /* CLOSE_RANGE_UNSHARE */); /* Linux 5.9; without, we share */
+#if defined(__linux__)
+    int parted = 0;
+#  if defined(SYS_close_range)
+    /* CLOSE_RANGE_UNSHARE, Linux 5.9; without, we share */
+    parted = syscall(SYS_close_range, 0u, ~0u, 1u << 1) == 0;
+#  endif
+    cl_task_begin(parted);
 #endif
 }
 

@@ -1,37 +1,15 @@
-/* What the kernel says of one thread of this process, read from /proc without the C library's functions
- * (which a preloaded layer may watch) and without keeping a descriptor open.
- */
+/* What the kernel says of one thread of this process. */
 #ifndef CL_PROC_TASK_H
 #define CL_PROC_TASK_H
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "pycompat.h"
 #include "schema.h"
 
 #if defined(__linux__)
 
-#  include <fcntl.h>
-#  include <sys/syscall.h>
-#  include <unistd.h>
-
-/* Reads one file of /proc/self/task/ID as text; 0 if there is none. */
-static int
-cl_task_read(uint32_t native_id, const char *file, char *text, size_t room)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%u/%s", native_id, file);
-    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    long bytes = syscall(SYS_read, fd, text, room - 1);
-    syscall(SYS_close, fd);
-    text[bytes > 0 ? bytes : 0] = 0;
-    return bytes > 0;
-}
+#  include "task_files.h"
 
 /* What a system call that blocks is for. */
 static uint16_t
@@ -89,7 +67,7 @@ cl_task_state(uint32_t native_id, uint16_t *state, uint16_t *call)
 {
     char text[256];
     *call = 0;
-    if (!cl_task_read(native_id, "syscall", text, sizeof text)) {
+    if (!cl_task_read(native_id, CL_TASK_SYSCALL, text, sizeof text)) {
         return 0;
     }
     if (text[0] == 'r') {
@@ -114,7 +92,7 @@ cl_task_times(uint32_t native_id, uint64_t *cpu_ns, uint64_t *delay_ns)
 {
     char text[96];
     *cpu_ns = *delay_ns = 0;
-    if (cl_task_read(native_id, "schedstat", text, sizeof text)) {
+    if (cl_task_read(native_id, CL_TASK_SCHEDSTAT, text, sizeof text)) {
         char *at = text;
         *cpu_ns = strtoull(at, &at, 10);
         *delay_ns = strtoull(at, &at, 10);

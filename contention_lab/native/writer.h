@@ -1,4 +1,4 @@
-/* The writer thread: every 40 ms (or when a ring is half full) it empties the rings, writes what they
+/* The writer thread: every 100 ms (or when a ring is half full) it empties the rings, writes what they
  * refer to, then the records, then the counters that changed. It never needs the GIL and calls nothing
  * of Python.
  */
@@ -12,7 +12,7 @@
 #include "native_tables.h"
 #include "tables.h"
 
-#define CL_FLUSH_NS 40000000u
+#define CL_FLUSH_NS 100000000u
 #define CL_THREADS_EVERY_NS 500000000u /* CPU times of running threads */
 
 static struct {

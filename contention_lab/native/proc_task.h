@@ -77,6 +77,12 @@ cl_task_state(uint32_t native_id, uint16_t *state, uint16_t *call)
     char *at = text;
     long number = strtol(at, &at, 10);
     unsigned long first = strtoul(at, &at, 16), second = strtoul(at, &at, 16);
+#  if defined(SYS_futex_waitv)
+    if (number == SYS_futex_waitv) { /* ours, see alert_park.h: its first argument is a list */
+        *state = CL_STATE_AWAITS_LOCK;
+        return 1;
+    }
+#  endif
     if (number == SYS_futex) {
         *state = cl_gil_contains((uintptr_t)first) ? CL_STATE_AWAITS_GIL : CL_STATE_AWAITS_LOCK;
         return 1;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,11 +45,15 @@ class Waiter:
 
 
 def until_it_spins(thread: threading.Thread) -> None:
-    """Return once the thread has used CPU without the GIL for a moment: it is in the queue."""
-    clock = time.pthread_getcpuclockid(thread.ident or 0)
+    """Return once the thread has used CPU without the GIL for a moment: it is in the queue.
+
+    One that has ended has no clock any more: it was in the queue, and has given up.
+    """
     deadline = time.monotonic() + 20
-    while time.clock_gettime(clock) < 0.002 and time.monotonic() < deadline:
-        time.sleep(0)
+    with suppress(OSError):
+        clock = time.pthread_getcpuclockid(thread.ident or 0)
+        while time.clock_gettime(clock) < 0.002 and time.monotonic() < deadline:
+            time.sleep(0)
 
 
 @pytest.fixture(params=QUEUES)

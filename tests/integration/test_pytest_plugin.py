@@ -61,11 +61,11 @@ def test_a_test_that_waits_too_long_fails_with_lock_victim_and_culprit(
         """
         import pytest, shop
 
-        @pytest.mark.contention(max_wait="20ms")
+        @pytest.mark.contention(max_wait="200ms")
         def test_slow():
-            shop.run(0.2)
+            shop.run(0.5)
 
-        @pytest.mark.contention(max_wait="20ms")
+        @pytest.mark.contention(max_wait="200ms")
         def test_quick():
             shop.run(0)
         """,
@@ -76,7 +76,7 @@ def test_a_test_that_waits_too_long_fails_with_lock_victim_and_culprit(
         [
             "*lock contention: `Catalog.get` (shop.py:*) waited * ms for `Catalog._lock` "
             "(made at shop.py:*) while `Catalog.refresh` (shop.py:*) held it; "
-            "at most 20 ms is allowed*"
+            "at most 200 ms is allowed*"
         ]
     )
 
@@ -91,22 +91,22 @@ def test_limits_are_of_the_test_and_not_of_the_session(
         import pytest, shop
 
         def test_slow():
-            shop.run(0.2)
+            shop.run(0.5)
 
-        @pytest.mark.contention(max_wait="20ms", max_share=0.2, max_total_wait=0.1)
+        @pytest.mark.contention(max_wait="200ms", max_total_wait=0.2)
         def test_quick():
             shop.run(0)
 
-        @pytest.mark.contention(max_total_wait=0.1, lock="Catalog")
+        @pytest.mark.contention(max_total_wait=0.2, lock="Catalog")
         def test_slow_again():
-            shop.run(0.2)
+            shop.run(0.5)
         """,
         f"--contention={trace}",
     )
 
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
-        ["*threads waited * for 'Catalog' in all; at most 100 ms is allowed*"]
+        ["*threads waited * for 'Catalog' in all; at most 200 ms is allowed*"]
     )
     result.stdout.fnmatch_lines(["*= lock contention =*", f"next: contention-lab report {trace}"])
     recorded = cl.load(trace)
@@ -123,7 +123,7 @@ def test_the_fixture_answers_within_the_test(pytester: pytest.Pytester) -> None:
         def test_figures(contention):
             assert contention.wait() == 0
             shop.run(0.2)
-            assert 0.1 < contention.wait("Catalog._lock") < 2
+            assert 0.1 < contention.wait("Catalog._lock") < 20
             assert contention.max_wait() == contention.wait("catalog")
             assert contention.wait("no such lock") == 0
             assert contention.held("Catalog._lock") > 0.1
@@ -227,8 +227,8 @@ def test_workers_record_beside_the_file(pytester: pytest.Pytester, tmp_path: Pat
         """
         import pytest, shop
 
-        @pytest.mark.contention(max_wait="20ms")
-        @pytest.mark.parametrize("seconds", [0, 0, 0.2, 0])
+        @pytest.mark.contention(max_wait="200ms")
+        @pytest.mark.parametrize("seconds", [0, 0, 0.5, 0])
         def test_it(seconds):
             shop.run(seconds)
         """,

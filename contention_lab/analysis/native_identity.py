@@ -105,7 +105,7 @@ class NativeIdentity:
     ----------
     text
         `a lock inside libsqlite3`, `the list's own lock`.
-    library
+    native_library
         `libsqlite3`, `the interpreter`, `the C library`.
     function
         The one that waits; empty for locks that are known by what they are.
@@ -123,7 +123,7 @@ class NativeIdentity:
     """
 
     text: str
-    library: str
+    native_library: str
     function: str
     type_name: str
     is_contention: bool

@@ -77,7 +77,7 @@ class AccusedLock:
         Where it was made.
     instances
         How many of them were used.
-    library
+    native_library
         Of a lock of native code: whose it is; else empty. Its `site` is where it was first waited
         for.
     """
@@ -86,7 +86,7 @@ class AccusedLock:
     type: str
     site: Frame | None
     instances: int = field(compare=False)
-    library: str = ""
+    native_library: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -95,7 +95,7 @@ class AccusedLock:
             "type": self.type,
             "site": site_json(self.site),
             "instances": self.instances,
-            "library": self.library or None,
+            "library": self.native_library or None,
         }
 
 

@@ -140,7 +140,7 @@ def _model(file: CaseFile, finding: Finding) -> _Model | None:
         return None
     if not _tells_enough(trace) or any(one.is_task for one in trace.threads.values()):
         return None
-    if finding.lock is not None and finding.lock.library:
+    if finding.lock is not None and finding.lock.native_library:
         return None  # of what is done under a lock of native code there is no record
     ids = ids_of(trace, finding.lock)
     crew = crew_of(trace, ids)

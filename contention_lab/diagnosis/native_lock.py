@@ -24,7 +24,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_SHARE,
     MOSTLY,
 )
-from contention_lab.diagnosis.wording import counted, duration, names, number, percent
+from contention_lab.diagnosis.wording import counted, duration, names, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,7 +128,7 @@ def _of_lock(file: CaseFile, row: NativeLockRow) -> Finding | None:
             row.identity.type_name,
             row.site,
             row.locks,
-            row.identity.library,
+            row.identity.native_library,
         ),
         victims=victims,
         culprits=culprits,
@@ -232,24 +232,23 @@ def _holder(culprits: Sequence[Party]) -> str:
 
 def _remedies(row: NativeLockRow, culprits: Sequence[Party], severity: float) -> tuple[Remedy, ...]:
     high = 1.0 / (1.0 - severity)
-    code = names(culprits, most=1)
-    gain = f"up to {number(high)} times faster"
-    if row.identity.library == INTERPRETER:
-        text = f"Give each thread an object of its own, and merge them at the end: {gain}."
+    library = row.identity.native_library
+    if library == INTERPRETER:
+        text = "Give each thread an object of its own, and merge them at the end."
         return (Remedy("shard", text, None, 1.0, high),)
     return (
         Remedy(
             "shard",
-            f"Do not share what the lock of {row.identity.library} guards: give each thread a "
-            f"handle, connection or buffer of its own: {gain}.",
+            f"Do not share what the lock of {library} guards: give each thread a handle, connection "
+            "or buffer of its own.",
             None,
             1.0,
             high,
         ),
         Remedy(
             "narrow",
-            f"Make the calls of {row.identity.library} in {code} shorter, or fewer and larger ones "
-            "where each takes the lock anew.",
+            f"Make the calls of {library} in {names(culprits, most=1)} shorter, or fewer and "
+            "larger ones where each takes the lock anew.",
             None,
             1.0,
             high,

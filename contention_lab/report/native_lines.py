@@ -48,7 +48,7 @@ class NativeLine:
 
     title: str
     what: str
-    library: str
+    native_library: str
     for_others: bool
     waits: int
     wait_s: float
@@ -95,7 +95,7 @@ def _line(row: NativeLockRow) -> NativeLine:
     return NativeLine(
         title=identity.text,
         what=", ".join(what),
-        library=identity.library,
+        native_library=identity.native_library,
         for_others=not identity.is_contention,
         waits=row.waits,
         wait_s=row.wait_s,

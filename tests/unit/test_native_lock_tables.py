@@ -63,7 +63,11 @@ def test_locks_and_stacks_come_back(sqlite: Trace) -> None:
 def test_waits_are_summed_by_lock_the_longest_first(sqlite: Trace) -> None:
     rows = native_locks(sqlite)
 
-    assert [row.identity.library for row in rows] == ["the interpreter", "libsqlite3", "library"]
+    assert [row.identity.native_library for row in rows] == [
+        "the interpreter",
+        "libsqlite3",
+        "library",
+    ]
     mutex = rows[1]
     assert (mutex.waits, mutex.wait_s, mutex.longest_s) == (2, 0.005, 0.004)
     assert mutex.site is not None

@@ -89,7 +89,7 @@ def test_a_native_lock_has_the_stacks_of_both_sides() -> None:
         ("a lock inside libstore", False),
     ]
     mutex = lines.rows[1]
-    assert (mutex.library, mutex.waits, mutex.wait_s) == ("libstore", 1, 0.01)
+    assert (mutex.native_library, mutex.waits, mutex.wait_s) == ("libstore", 1, 0.01)
     assert mutex.unknown_s == pytest.approx(0.002)
     [victim], [holder] = mutex.victims, mutex.holders
     assert [frame.function for frame in victim.stack] == ["store", "serve"]

@@ -239,8 +239,8 @@ def _remedies(row: NativeLockRow, culprits: Sequence[Party], severity: float) ->
     return (
         Remedy(
             "shard",
-            f"Do not share what the lock of {library} guards: give each thread a handle, connection "
-            "or buffer of its own.",
+            f"Do not share what the lock of {library} guards: give each thread a handle, "
+            "connection or buffer of its own.",
             None,
             1.0,
             high,

@@ -8,16 +8,20 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from contention_lab.diagnosis.figures import lock_figures, own_figures, severity_said
+from contention_lab.diagnosis.figures import (
+    lock_figures,
+    own_figures,
+    severity_said,
+    taken_elsewhere,
+    worth_showing,
+)
 from contention_lab.diagnosis.wording import duration, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 PARTIES: Final = 3
 """Victims and culprits shown, at most."""
-LEAST_SHARE: Final = 0.01
-"""Share of the waiting from which another one is worth a line."""
 
 
 def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
@@ -37,7 +41,7 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
     if position > 1:
         yield f"   {finding['summary']}"
     for role, verb in (("victims", "waits"), ("culprits", "causes")):
-        for party in worth_showing(finding[role]):
+        for party in worth_showing(finding[role], PARTIES):
             time = f"{percent(party['share']):>6}  {duration(party['thread_s']):>7}"
             yield f"   {verb:<8} {time}  {_place(party['site'])}{_taken(party)}"
     for figures in (lock_figures(finding["evidence"]), own_figures(finding["evidence"])):
@@ -45,15 +49,6 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
             yield f"   evidence {', '.join(figures)}"
     for remedy in finding["remedies"]:
         yield f"   remedy   {remedy['text']}{_gain(remedy)}"
-
-
-def worth_showing(parties: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the parties to show: the first, and what has a hundredth or more beside it."""
-    return [
-        party
-        for place, party in enumerate(parties[:PARTIES])
-        if not place or party["share"] >= LEAST_SHARE
-    ]
 
 
 def gil_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:
@@ -83,10 +78,8 @@ def _gain(remedy: Mapping[str, Any]) -> str:
 
 def _taken(party: Mapping[str, Any]) -> str:
     """Say where a culprit took the lock, if not in the function it was executing."""
-    at, site = party.get("acquired"), party["site"]
-    if not at or not site or (at["file"], at["function"]) == (site["file"], site["function"]):
-        return ""
-    return f", the lock taken in {_place(at)}"
+    at = party.get("acquired")
+    return f", the lock taken in {_place(at)}" if taken_elsewhere(at, party["site"]) else ""
 
 
 def _place(site: Mapping[str, Any] | None) -> str:

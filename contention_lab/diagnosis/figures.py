@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from contention_lab.diagnosis.wording import duration, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _LEAST_PART: Final = 0.01
 """Times below this share of the waiting are not worth a reader's eye."""
@@ -35,6 +35,9 @@ _OF_LOCKS: Final = frozenset(
 )
 
 
+_LEAST_SHARE: Final = 0.01
+"""Share of the waiting from which a party that is not the first is worth a line."""
+
 _SAME_SHARE: Final = 0.005
 """Shares that differ by less are the same figure, rounded for the eye."""
 
@@ -55,6 +58,30 @@ def severity_said(finding: Mapping[str, Any]) -> str:
     if on_path is not None and abs(on_path - severity) < _SAME_SHARE:
         return f"{percent(severity)} of the run"
     return f"severity {percent(severity)}"
+
+
+def worth_showing(parties: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """Return the parties to show: the first one, and which of the next have a hundredth or more.
+
+    Parameters
+    ----------
+    parties
+        Of `Finding.to_json()`, the largest share first.
+    most
+        How many at most.
+    """
+    return [
+        party
+        for place, party in enumerate(parties[:most])
+        if not place or party["share"] >= _LEAST_SHARE
+    ]
+
+
+def taken_elsewhere(acquired: Mapping[str, Any] | None, site: Mapping[str, Any] | None) -> bool:
+    """Tell whether a culprit took the lock in another function than it was executing."""
+    if not acquired or not site:
+        return False
+    return any(acquired[key] != site[key] for key in ("file", "function"))
 
 
 def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,7 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from contention_lab.diagnosis.figures import lock_figures, own_figures, severity_said
+from contention_lab.diagnosis.figures import (
+    lock_figures,
+    own_figures,
+    severity_said,
+    taken_elsewhere,
+    worth_showing,
+)
 from contention_lab.report import quantity
 from contention_lab.report.visible_text import name, short_path
 
@@ -17,8 +23,6 @@ if TYPE_CHECKING:
 
 PARTIES: Final = 4
 """Victims and culprits shown, at most."""
-LEAST_SHARE: Final = 0.01
-"""Share of the waiting from which another one than the first is worth a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,7 @@ def _parties(parties: Sequence[Mapping[str, Any]]) -> tuple[PartyView, ...]:
             seconds=float(party["thread_s"]),
             taken=_taken(party.get("acquired"), party.get("site")),
         )
-        for place, party in enumerate(parties[:PARTIES])
-        if not place or float(party["share"]) >= LEAST_SHARE
+        for party in worth_showing(parties, PARTIES)
     )
 
 
@@ -92,9 +95,7 @@ def _place(site: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _taken(acquired: Mapping[str, Any] | None, site: Mapping[str, Any] | None) -> str:
-    if not acquired or not site:
-        return ""
-    if (acquired["file"], acquired["function"]) == (site["file"], site["function"]):
+    if not taken_elsewhere(acquired, site):
         return ""
     function, place = _place(acquired)
     return f"`{function}` ({place})"

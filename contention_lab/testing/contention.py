@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contention_lab.analysis import inversions, selected
+from contention_lab.analysis import selected
 from contention_lab.analysis.intervals import hold_spans
-from contention_lab.testing.limits import risk_said, waited_s, waited_share
+from contention_lab.testing.limits import order_risks, waited_s, waited_share
 from contention_lab.testing.longest_wait import longest_wait
 
 if TYPE_CHECKING:
@@ -54,12 +54,7 @@ class Contention:
     def lock_order_risks(self) -> list[str]:
         """Return the orders of locks that can end in a deadlock, a sentence each."""
         trace = self.trace()
-        since_ns = self._part.start_ns(trace)
-        return [
-            risk_said(trace, ring)
-            for ring in inversions(trace)
-            if max(step.time_ns for step in ring.steps) >= since_ns
-        ]
+        return list(order_risks(trace, self._part.start_ns(trace)))
 
     def _of(self, lock: str) -> Trace:
         trace = self.trace()

@@ -106,9 +106,7 @@ class Limits:
                     f"{percent(self.max_share)} is allowed; the longest: {worst}"
                 )
         if self.no_lock_order_risk:
-            for ring in inversions(trace):
-                if max(step.time_ns for step in ring.steps) >= since_ns:
-                    yield risk_said(trace, ring)
+            yield from order_risks(trace, since_ns)
 
 
 def seconds(value: Any, name: str) -> float:
@@ -147,8 +145,14 @@ def waited_share(trace: Trace) -> float:
     return waited_s(trace) * 1e9 / sum(there) if sum(there) else 0.0
 
 
-def risk_said(trace: Trace, ring: Inversion) -> str:
-    """Return an order of locks that can end in a deadlock, as a sentence."""
+def order_risks(trace: Trace, since_ns: int) -> Iterator[str]:
+    """Yield the orders of locks that can end in a deadlock and were not complete before."""
+    for ring in inversions(trace):
+        if max(step.time_ns for step in ring.steps) >= since_ns:
+            yield _risk_said(trace, ring)
+
+
+def _risk_said(trace: Trace, ring: Inversion) -> str:
     steps = "; ".join(
         f"`{trace.lock(step.taken).label}` is taken while `{trace.lock(step.held).label}` is held, "
         f"in {place(user_frame(step.stack))}"

@@ -21,7 +21,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_SHARE,
     LIGHT_USE,
 )
-from contention_lab.diagnosis.wording import duration, names, number, percent
+from contention_lab.diagnosis.wording import duration, names, percent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -215,11 +215,11 @@ def _without_gil(
 ) -> Remedy:
     at_once = wanting_s / held_s if held_s else 1.0
     high = max(1.0, min(at_once, float(cores or at_once)))
-    text = f"Run the work in processes or without a GIL: on {cores or 'enough'} cores up to "
+    text = f"Run the work in processes or without a GIL, on {cores or 'enough'} cores."
     if covering is None:
         return Remedy(
             "no-gil",
-            f"{text}{number(high)} times faster. No lock needs to change.",
+            f"{text} No lock needs to change.",
             None,
             1.0,
             high,
@@ -228,8 +228,8 @@ def _without_gil(
     high = 1.0 / (covering.share + (1.0 - covering.share) / high)
     return Remedy(
         "no-gil",
-        f"{text}{number(high)} times faster, and more only if `{covering.lock.name}` is taken less "
-        "often and for less, or each thread has its own.",
+        f"{text} It brings more only if `{covering.lock.name}` is taken less often and for less, "
+        "or each thread has its own.",
         None,
         1.0,
         high,

@@ -314,7 +314,7 @@ def resident_kib() -> int:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
-def test_a_hundred_thousand_dropped_locks_take_bounded_memory(path: Path) -> None:
+def test_dropped_locks_take_bounded_memory(path: Path) -> None:
     def make_and_drop(count: int) -> None:
         for _ in range(count):
             with Mutex("brief"):
@@ -324,14 +324,15 @@ def test_a_hundred_thousand_dropped_locks_take_bounded_memory(path: Path) -> Non
         make_and_drop(20_000)
         gc.collect()
         before = resident_kib()
-        for _ in range(8):
+        for _ in range(28):
             make_and_drop(10_000)
             time.sleep(0.05)  # the writer takes the dead ones in
         grown = resident_kib() - before
     trace = cl.load(path)
-    assert len(trace.locks) == 100_000
-    assert int(trace.counters["acquires"].sum()) == 100_000
-    assert grown < 25_000  # 80,000 blocks of 350 bytes would be 28 MB
+    assert len(trace.locks) == 300_000
+    assert int(trace.counters["acquires"].sum()) == 300_000
+    # 280,000 blocks of 350 bytes would be 98 MB; how many the writer lags behind differs.
+    assert grown < 50_000
 
 
 def test_threads_not_made_by_python_are_recorded(path: Path) -> None:

@@ -98,7 +98,7 @@ class FlameCanvas {
       const right = left + tree.total[node] * scale;
       if (right - left < 0.5) {
         const next = Math.max(place + 1, tree.firstAfter(place, end, from + (left + 0.5) / scale));
-        this.#fill(left, 0.5, y, tree.hit(place, next) ? this.hitColour : this.shades[2]);
+        this.#fill(left, 0.5, y, tree.hit(place, next) ? this.hitColour : this.runColour(place, next));
         place = next;
       } else {
         this.#drawNode(node, place, Math.max(0, left), Math.min(width, right), y);
@@ -106,6 +106,18 @@ class FlameCanvas {
       }
     }
   }
+
+  // Fill and ink of a node where no search and no zoom decides.
+  paint(node) {
+    const [, file, , kind] = this.tree.frames[this.tree.frame[node]];
+    return kind === "lock" ? [this.lock, this.lockInk] : [this.shades[shadeOf(file)], this.ink];
+  }
+
+  // Fill of the nodes from one place of a row to before another, too narrow to be told apart.
+  runColour(_place, _next) { return this.shades[2]; }
+
+  // What stands in a node.
+  title(node) { return this.tree.name(node); }
 
   #fill(x, width, y, colour) {
     this.context.fillStyle = colour;
@@ -115,18 +127,16 @@ class FlameCanvas {
 
   #drawNode(node, place, left, right, y) {
     const { tree, context } = this;
-    const [name, file, , kind] = tree.frames[tree.frame[node]];
     const hit = tree.hit(place, place + 1);
     const above = tree.depth[node] < tree.depth[this.zoomed];
-    let colour = kind === "lock" ? this.lock : this.shades[shadeOf(file)];
-    let ink = kind === "lock" ? this.lockInk : this.ink;
+    let [colour, ink] = this.paint(node);
     if (hit) [colour, ink] = [this.hitColour, this.hitInk];
     else if (above || tree.hits !== null) [colour, ink] = [this.dim, this.dimInk];
     const gap = right - left > 3 ? 1 : 0;
     this.#fill(left, right - left - gap, y, colour);
     if (right - left > 26) {
       context.fillStyle = ink;
-      context.fillText(fitted(context, this.widths, name, right - left - 10), left + 5, y + this.row / 2);
+      context.fillText(fitted(context, this.widths, this.title(node), right - left - 10), left + 5, y + this.row / 2);
     }
     if (node === this.chosen) {
       context.strokeStyle = this.focus;

@@ -5,10 +5,11 @@ class FlameView {
     this.root = root;
     this.data = data;
     this.hash = hash;
+    this.prefix = root.dataset.prefix ?? ""; // of this section's keys in the address, and its tabs
     this.trees = new Map();
     const find = (name) => root.querySelector(`[data-flame=${name}]`);
     this.canvas = find("canvas");
-    this.graph = new FlameCanvas(find("box"), this.canvas, find("spacer"));
+    this.graph = this.newGraph(find("box"), this.canvas, find("spacer"));
     this.tabs = Array.from(root.querySelectorAll("[role=tab]"));
     this.searchField = find("search");
     this.matches = find("matches");
@@ -18,6 +19,8 @@ class FlameView {
     this.view = this.tabs[0].dataset.view;
     this.#listen(find("reset"));
   }
+
+  newGraph(box, canvas, spacer) { return new FlameCanvas(box, canvas, spacer); }
 
   #listen(reset) {
     this.tabs.forEach((tab, index) => {
@@ -59,21 +62,21 @@ class FlameView {
 
   // Show what a link wants.
   restore(wanted) {
-    const tab = this.tabs.find((one) => one.dataset.view === wanted.get("flame"));
+    const tab = this.tabs.find((one) => one.dataset.view === wanted.get(`${this.prefix}flame`));
     if (tab) this.choose(tab.dataset.view);
-    if (wanted.has("search")) {
-      this.searchField.value = wanted.get("search");
+    if (wanted.has(`${this.prefix}search`)) {
+      this.searchField.value = wanted.get(`${this.prefix}search`);
       this.search();
     }
-    const frame = hashNumber(wanted.get("frame"));
+    const frame = hashNumber(wanted.get(`${this.prefix}frame`));
     if (this.tree && frame >= 0 && frame < this.tree.size) this.zoom(frame);
     if (tab || (frame >= 0 && this.tree)) this.root.scrollIntoView();
   }
 
   choose(view) {
     this.view = view;
-    this.hash.set("flame", view === this.tabs[0].dataset.view ? null : view);
-    this.hash.set("frame", null);
+    this.#keep("flame", view === this.tabs[0].dataset.view ? null : view);
+    this.#keep("frame", null);
     for (const tab of this.tabs) {
       const chosen = tab.dataset.view === view;
       tab.setAttribute("aria-selected", String(chosen));
@@ -81,41 +84,53 @@ class FlameView {
     }
     for (const note of this.root.querySelectorAll("[data-note]")) note.hidden = note.dataset.note !== view;
     const panel = this.root.querySelector("[role=tabpanel]");
-    panel.setAttribute("aria-labelledby", `tab-${view}`);
-    const data = this.data.points[this.point].views[view];
-    const nothing = data.total[0] === 0;
-    this.empty.hidden = !nothing;
-    this.empty.textContent = data.empty;
-    this.graph.box.hidden = nothing;
+    panel.setAttribute("aria-labelledby", `${this.prefix}tab-${view}`);
+    const { tree, empty } = this.treeOf(view);
+    this.tree = tree;
+    this.empty.hidden = tree !== null;
+    this.empty.textContent = empty;
+    this.graph.box.hidden = tree === null;
     this.tooltip.hidden = true;
-    this.tree = nothing ? null : this.#treeOf(data, `${this.point} ${view}`);
     if (this.tree) this.graph.show(this.tree, view);
     this.readout.textContent = this.tree ? this.describe(0) : "";
     this.search();
   }
 
-  #treeOf(data, key) {
-    if (!this.trees.has(key)) this.trees.set(key, new FlameTree(data, this.data.frames));
+  // What to draw of a view: its tree, or null, and what to say where there is none.
+  treeOf(view) {
+    const data = this.data.points[this.point].views[view];
+    if (data.total[0] === 0) return { tree: null, empty: data.empty };
+    return { tree: this.kept(`${this.point} ${view}`, () => new FlameTree(data, this.data.frames)), empty: "" };
+  }
+
+  // A tree by its key, made once.
+  kept(key, made) {
+    if (!this.trees.has(key)) this.trees.set(key, made());
     return this.trees.get(key);
   }
 
+  #keep(key, value) { this.hash.set(this.prefix + key, value); }
+
   search() {
     const text = this.searchField.value.trim();
-    this.hash.set("search", text);
+    this.#keep("search", text);
     if (!this.tree) {
       this.matches.textContent = "";
       return;
     }
-    const { nodes, time } = this.tree.search(text);
-    const frames = `${nodes.toLocaleString("en-US")} ${nodes === 1 ? "frame" : "frames"}`;
-    this.matches.textContent = text ? `${frames}, ${share(time, this.tree.total[0])} of the time` : "";
+    const found = this.tree.search(text);
+    const frames = `${found.nodes.toLocaleString("en-US")} ${found.nodes === 1 ? "frame" : "frames"}`;
+    this.matches.textContent = text ? `${frames}, ${this.covered(found)}` : "";
     this.graph.draw();
   }
+
+  // What the matches of a search cover.
+  covered({ time }) { return `${share(time, this.tree.total[0])} of the time`; }
 
   zoom(node) {
     this.graph.chosen = node;
     this.graph.zoom(node);
-    this.hash.set("frame", node || null);
+    this.#keep("frame", node || null);
     this.readout.textContent = this.describe(node);
   }
 

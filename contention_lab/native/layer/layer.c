@@ -22,6 +22,9 @@
 #  include "program.h"
 #  include "semaphores.h"
 #  include "world.h"
+#  if __GLIBC_PREREQ(2, 28)
+#    include "c11.h"
+#  endif
 
 __attribute__((constructor)) static void
 cl_layer_begin(int count, char **arguments, char **environment)
@@ -29,6 +32,9 @@ cl_layer_begin(int count, char **arguments, char **environment)
     (void)count;
     (void)arguments;
     cl_real_late();
+#  if __GLIBC_PREREQ(2, 28)
+    cl_c11_begin();
+#  endif
     cl_environment_restore(environment);
     cl_program_begin(environment);
 }

@@ -33,7 +33,27 @@
 #  define CL_COND_VERSION NULL
 #endif
 
+#if __GLIBC_PREREQ(2, 28)
+#  include <threads.h>
+#  define CL_REAL_C11(X) \
+    X(mtx_lock, NULL, int, (mtx_t *)) \
+    X(mtx_timedlock, NULL, int, (mtx_t *, const struct timespec *)) \
+    X(mtx_trylock, NULL, int, (mtx_t *)) \
+    X(mtx_unlock, NULL, int, (mtx_t *)) \
+    X(cnd_wait, NULL, int, (cnd_t *, mtx_t *)) \
+    X(cnd_timedwait, NULL, int, (cnd_t *, mtx_t *, const struct timespec *)) \
+    X(cnd_signal, NULL, int, (cnd_t *)) \
+    X(cnd_broadcast, NULL, int, (cnd_t *)) \
+    X(thrd_create, NULL, int, (thrd_t *, thrd_start_t, void *)) \
+    X(thrd_join, NULL, int, (thrd_t, int *)) \
+    X(thrd_yield, NULL, void, (void)) \
+    X(thrd_sleep, NULL, int, (const struct timespec *, struct timespec *))
+#else
+#  define CL_REAL_C11(X)
+#endif
+
 #define CL_REAL_FUNCTIONS(X) \
+    CL_REAL_C11(X) \
     X(pthread_mutex_lock, NULL, int, (pthread_mutex_t *)) \
     X(pthread_mutex_trylock, NULL, int, (pthread_mutex_t *)) \
     X(pthread_mutex_unlock, NULL, int, (pthread_mutex_t *)) \

@@ -4,9 +4,11 @@
  * nothing changed, and no frame of ours is in a traceback or on a stack. What is put around it calls the
  * original with the same arguments.
  *
- * Two kinds of calls do not go through that place: those of Python 3.11, whose interpreter enters a function
- * by its type, and those of an `__init__` that later versions enter by its class. Such a function becomes an
- * instance of a type derived from that of functions, of the same layout and name, as long as it is recorded.
+ * Two kinds of calls do not go through that place. Those of Python 3.11, whose interpreter enters a function
+ * by its type: there it becomes an instance of a type derived from that of functions, of the same layout and
+ * name, as long as it is recorded. And those of an `__init__` that later versions enter by its class: they do so
+ * only if its instances are allocated in the usual way, so they are allocated by a function of ours that does
+ * the same.
  */
 #ifndef CL_AROUND_H
 #define CL_AROUND_H
@@ -91,6 +93,29 @@ cl_around_ready(void)
     return done;
 }
 
+static PyObject *
+cl_around_alloc(PyTypeObject *type, Py_ssize_t items)
+{
+    return PyType_GenericAlloc(type, items);
+}
+
+/* Has instances of a class, and of those derived from it, allocated in a way, if they still are in the other. */
+static void
+cl_around_allocate(PyTypeObject *cls, allocfunc now, allocfunc before)
+{
+    if (cls->tp_alloc == before) {
+        cls->tp_alloc = now;
+    }
+    PyObject *derived = PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", cls);
+    for (Py_ssize_t i = 0; derived != NULL && i < PyList_GET_SIZE(derived); i++) {
+        cl_around_allocate((PyTypeObject *)PyList_GET_ITEM(derived, i), now, before);
+    }
+    if (derived == NULL) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(derived);
+}
+
 /* Puts `call` around a function that is `name` in a class; 0: it is no function of Python's, or there is
  * something around it already. Whoever calls it meanwhile gets one or the other: both are right. */
 static int
@@ -101,19 +126,24 @@ cl_around_put(PyObject *function, PyTypeObject *owner, const char *name, vectorc
         return 0;
     }
     cl_function_set_vectorcall(self, call);
-    if (CL_FUNCTIONS_BY_TYPE || strcmp(name, "__init__") == 0) {
+    if (CL_FUNCTIONS_BY_TYPE) {
         Py_SET_TYPE(function, &cl_around_type);
         PyType_Modified(owner);
+    }
+    else if (CL_INIT_BY_CLASS && strcmp(name, "__init__") == 0) {
+        cl_around_allocate(owner, cl_around_alloc, PyType_GenericAlloc);
+        PyType_Modified(owner); /* and with it those derived from it: calls by class are looked up anew */
     }
     return 1;
 }
 
 static void
-cl_around_remove(PyObject *function)
+cl_around_remove(PyTypeObject *owner, PyObject *function)
 {
     if (Py_IS_TYPE(function, &cl_around_type)) {
         Py_SET_TYPE(function, &PyFunction_Type);
     }
+    cl_around_allocate(owner, PyType_GenericAlloc, cl_around_alloc);
     cl_function_set_vectorcall((PyFunctionObject *)function, cl_around_original);
 }
 

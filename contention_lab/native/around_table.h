@@ -52,13 +52,17 @@ cl_put_around(PyObject *module, PyObject *args)
     return PyBool_FromLong(cl_around_put(function, (PyTypeObject *)owner, name, call));
 }
 
-/* remove_around(function): nothing is around it any more. */
+/* remove_around(owner, function): nothing is around it any more. */
 static PyObject *
-cl_remove_around(PyObject *module, PyObject *function)
+cl_remove_around(PyObject *module, PyObject *args)
 {
     (void)module;
+    PyObject *owner, *function;
+    if (!PyArg_ParseTuple(args, "O!O:remove_around", &PyType_Type, &owner, &function)) {
+        return NULL;
+    }
     if (PyObject_TypeCheck(function, &PyFunction_Type)) {
-        cl_around_remove(function);
+        cl_around_remove((PyTypeObject *)owner, function);
     }
     Py_RETURN_NONE;
 }
@@ -68,7 +72,7 @@ cl_remove_around(PyObject *module, PyObject *function)
      "put_around(owner, name, function, what, context)\n--\n\n" \
      "Put recording code around a method: what is called so, or (before, after).\n" \
      "False if it is no function of Python's, or has something around it already."}, \
-    {"remove_around", cl_remove_around, METH_O, \
-     "remove_around(function)\n--\n\nNothing is around it any more."}
+    {"remove_around", cl_remove_around, METH_VARARGS, \
+     "remove_around(owner, function)\n--\n\nNothing is around it any more."}
 
 #endif

@@ -364,9 +364,9 @@ cl_interpreter_lives(void)
 #endif
 }
 
-/* What the interpreter calls a Python function by. Up to 3.11 it enters functions, which it knows by their
- * type, without looking at that. */
+/* Entered without a look at what calls them: up to 3.11 functions, by their type; since 3.13 an `__init__`. */
 #define CL_FUNCTIONS_BY_TYPE (PY_VERSION_HEX < 0x030C0000)
+#define CL_INIT_BY_CLASS (PY_VERSION_HEX >= 0x030D0000)
 
 static inline void
 cl_function_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)

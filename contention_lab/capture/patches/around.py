@@ -43,4 +43,4 @@ def put_around(
     """
     function = vars(owner).get(name)
     if function is not None and _core.put_around(owner, name, function, what, context):
-        undo.call(lambda: _core.remove_around(function))
+        undo.call(lambda: _core.remove_around(owner, function))

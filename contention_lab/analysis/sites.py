@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MACHINERY: Final = frozenset(
     {
         *("analysis", "capture", "cli", "comparison", "diagnosis", "export", "locks", "native"),
-        *("report", "scaling", "simulate", "sweep", "testing", "trace"),
+        *("report", "sampling", "scaling", "simulate", "sweep", "testing", "trace"),
     }
 )
 """Sub-packages of contention_lab that are not part of a recorded program."""

@@ -18,7 +18,7 @@ LAYERS = (
     {"trace"},
     {"locks", "capture"},
     {"analysis"},
-    {"scaling", "simulate"},
+    {"sampling", "scaling", "simulate"},
     {"diagnosis"},
     {"comparison"},
     {"report", "export"},

@@ -10,6 +10,7 @@ import os
 import sys
 
 from contention_lab.capture import native_layer, native_program, trace_file, unrecorded
+from contention_lab.capture.refusal import NOT_FOUND, NOT_RUNNABLE, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,17 @@ _PATH = "PYTHONPATH"
 
 
 class LaunchError(Exception):
-    """`record` cannot start: one line, what, why and what to do."""
+    """`record` cannot start: one line, what, why and what to do.
+
+    Attributes
+    ----------
+    status
+        The exit status.
+    """
+
+    def __init__(self, line: str, status: int = 1) -> None:
+        super().__init__(line)
+        self.status = status
 
 
 def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
@@ -44,6 +55,9 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
     LaunchError
         The trace must not be written there, or this Python cannot be started so.
     """
+    refused = refusal(request.program)
+    if refused is not None:
+        raise LaunchError(*refused)
     if request.program and native_program.is_native(request.program):
         _launch_native(request)
     flags = sys.flags
@@ -94,7 +108,8 @@ def _launch_native(request: "Request") -> "NoReturn":
     try:
         os.execve(path, request.program, native_program.environment(os.environ, layer, added))
     except OSError as error:
-        raise LaunchError(f"{request.program[0]}: {error.strerror}") from None
+        status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
+        raise LaunchError(f"{request.program[0]}: {error.strerror}", status) from None
 
 
 def child_variables(trace: str, level: str, layer: str, *, existing: bool) -> "dict[str, str]":

@@ -25,6 +25,8 @@ _ELF_64: "Final" = b"\x7fELF\x02\x01"
 _PROGRAM_HEADERS: "Final" = slice(32, 40)
 _HEADER_SIZE_AND_COUNT: "Final" = slice(54, 58)
 _INTERPRETER: "Final" = 3
+_INTERPRETER_PATH: "Final" = (slice(8, 16), slice(32, 40))
+_MACHINE: "Final" = slice(18, 20)
 
 
 def find(executable: str) -> "tuple[str, str]":
@@ -93,18 +95,48 @@ def _executable(path: str) -> str:
     except OSError:
         return ""  # starting it will tell
     if mode & (stat.S_ISUID | stat.S_ISGID):
-        return f"{path} runs with other rights"
-    return f"{path} is statically linked" if is_static(head) else ""
+        return f"{path} runs with other rights (setuid or setgid)"
+    if is_static(head):
+        return f"{path} is statically linked"
+    if is_foreign(head):
+        return f"{path} is built for another machine, or for 32 bits"
+    if "musl" in interpreter(head):
+        return f"{path} is built for another C library (musl)"
+    return ""
+
+
+def is_foreign(head: bytes) -> bool:
+    """Whether the first bytes are those of an executable that is not of this machine's kind."""
+    if not head.startswith(_ELF_64[:4]):
+        return False
+    with open(sys.executable, "rb") as file:
+        own = file.read(len(head))
+    return head[4:6] != own[4:6] or head[_MACHINE] != own[_MACHINE]
+
+
+def interpreter(head: bytes) -> str:
+    """Return the path of the dynamic linker that an executable asks for, empty for none."""
+    for entry in _program_headers(head):
+        if int.from_bytes(entry[:4], "little") == _INTERPRETER:
+            at, size = (int.from_bytes(entry[part], "little") for part in _INTERPRETER_PATH)
+            return head[at : at + size].rstrip(b"\0").decode("ascii", "replace")
+    return ""
 
 
 def is_static(head: bytes) -> bool:
     """Whether the first bytes are those of a 64-bit executable without a dynamic linker."""
+    entries = _program_headers(head)
+    kinds = (int.from_bytes(entry[:4], "little") for entry in entries)
+    return bool(entries) and _INTERPRETER not in kinds
+
+
+def _program_headers(head: bytes) -> list[bytes]:
+    """Return the program headers of a 64-bit executable, none if that is none or they are cut."""
     if head[: len(_ELF_64)] != _ELF_64 or len(head) < 64:
-        return False
+        return []
     at = int.from_bytes(head[_PROGRAM_HEADERS], "little")
     sizes = head[_HEADER_SIZE_AND_COUNT]
     size, count = (int.from_bytes(sizes[i : i + 2], "little") for i in (0, 2))
     if size < 4 or at + size * count > len(head):
-        return False
-    kinds = (head[at + size * i : at + size * i + 4] for i in range(count))
-    return _INTERPRETER not in (int.from_bytes(kind, "little") for kind in kinds)
+        return []
+    return [head[at + size * i : at + size * (i + 1)] for i in range(count)]

@@ -23,7 +23,7 @@ _FLAGS = {
     "--no-native-layer": "no native layer",
     "--abort": "abort",
 }
-_SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
+PYTHON_SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
 
 
 class Request:
@@ -175,5 +175,5 @@ def default_output(program: "Sequence[str]") -> str:
     else:
         name = os.path.basename(word.rstrip(os.sep))
         root, extension = os.path.splitext(name)
-        name = root if extension in _SUFFIXES else name
+        name = root if extension in PYTHON_SUFFIXES else name
     return f"{name or 'program'}.clt"

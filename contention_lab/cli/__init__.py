@@ -27,6 +27,7 @@ COMMANDS: "Final" = (
     "top",
     "explain",
     "export",
+    "view",
     "diff",
     "fit",
     "predict",
@@ -62,7 +63,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
                 launch(request, typed)
             except LaunchError as error:
                 print(f"contention-lab: {error}", file=sys.stderr)
-                return 1
+                return error.status
 
     import click
 

@@ -40,6 +40,7 @@ import click
 
 from contention_lab.capture.launch import LaunchError, launch
 from contention_lab.capture.request import LEVELS, Request, is_program, split
+from contention_lab.cli.failure import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,4 +130,5 @@ def command(
     try:
         launch(request, sys.argv[1:])
     except LaunchError as error:
-        raise click.ClickException(str(error)) from error
+        click.echo(f"{PROGRAM}: {error}", err=True)
+        ctx.exit(error.status)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from contention_lab.capture import launch, native_layer
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LAYER = "/opt/layer.so"
 
 
-def elf(*kinds: int) -> bytes:
+def elf(*kinds: int, linker: bytes = b"", machine: bytes | None = None) -> bytes:
     """Return the beginning of a 64-bit executable with program headers of these kinds."""
-    head = bytearray(64 + 56 * len(kinds))
+    head = bytearray(64 + 56 * len(kinds)) + linker
     head[:6] = b"\x7fELF\x02\x01"
+    head[18:20] = machine or Path(sys.executable).read_bytes()[18:20]
     head[32:40] = (64).to_bytes(8, "little")
     head[54:58] = (56).to_bytes(2, "little") + len(kinds).to_bytes(2, "little")
     for number, kind in enumerate(kinds):
         at = 64 + 56 * number
         head[at : at + 4] = kind.to_bytes(4, "little")
+        head[at + 8 : at + 16] = (64 + 56 * len(kinds)).to_bytes(8, "little")
+        head[at + 32 : at + 40] = len(linker).to_bytes(8, "little")
     return bytes(head)
 
 
@@ -50,7 +50,36 @@ def test_a_static_program_or_one_with_other_rights_goes_without(tmp_path: Path) 
     privileged.chmod(0o4755)
 
     assert native_layer.find(str(static)) == ("", f"{static} is statically linked")
-    assert native_layer.find(str(privileged)) == ("", f"{privileged} runs with other rights")
+    assert native_layer.find(str(privileged)) == (
+        "",
+        f"{privileged} runs with other rights (setuid or setgid)",
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the layer needs Linux")
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (elf(6, 3, linker=b"/lib/ld-musl-x86_64.so.1\0"), "is built for another C library (musl)"),
+        (elf(3, machine=b"\xff\x7f"), "is built for another machine, or for 32 bits"),
+        (b"\x7fELF\x01" + elf(3)[5:], "is built for another machine, or for 32 bits"),
+    ],
+    ids=["another C library", "another machine", "32 bits"],
+)
+def test_a_program_that_cannot_load_the_layer_goes_without(
+    head: bytes, reason: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(head)
+
+    assert native_layer.find(str(program)) == ("", f"{program} {reason}")
+
+
+def test_a_program_for_this_c_library_can(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(elf(6, 3, linker=b"/lib64/ld-linux-x86-64.so.2\0"))
+
+    assert native_layer.find(str(program)) == native_layer.find(sys.executable)
 
 
 @pytest.mark.parametrize(

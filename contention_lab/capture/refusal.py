@@ -1,11 +1,10 @@
 """What `record` is given that it cannot run or record, said at once, in one line.
 
-Everything else is left to Python, which says by itself what is wrong with a script or folder. The exit status
-is the shell's: 127 where there is nothing of that name, 126 where it cannot be run; 1 where it
-could be run, but not recorded.
+Everything else is left to Python, which says by itself what is wrong with a script or a folder. The
+exit status is the shell's: 127 where there is nothing of that name, 126 where it cannot be run; 1
+where it could be run, but not recorded.
 """
 
-import errno
 import os
 import stat
 
@@ -60,7 +59,7 @@ def refusal(program: "Sequence[str]") -> tuple[str, int] | None:
 
 
 def _absent(word: str, error: OSError) -> tuple[str, int]:
-    if error.errno != errno.ENOENT:
+    if not isinstance(error, FileNotFoundError):
         return f"{word}: {error.strerror}", NOT_RUNNABLE
     there = None
     if os.sep not in word:

@@ -52,18 +52,21 @@ cl_around_pair_keep(PyObject *function, PyObject *before, PyObject *after)
     return kept;
 }
 
-static void
+/* A new reference to what the call is for the program: `result`, which is taken over. */
+static PyObject *
 cl_around_pair_after(cl_around_pair *pair, PyObject *kept, PyObject *result)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *done = PyObject_CallFunctionObjArgs(pair->after, kept, result == NULL ? Py_None : result,
                                                   result == NULL ? Py_True : Py_False, NULL);
-    if (done == NULL) {
-        PyErr_WriteUnraisable(pair->after);
+    if (done == NULL && cl_contain(pair->after) < 0 && type == NULL) {
+        Py_CLEAR(result);
+        return NULL;
     }
     Py_XDECREF(done);
     PyErr_Restore(type, value, traceback);
+    return result;
 }
 
 static PyObject *
@@ -75,12 +78,12 @@ cl_around_pair_call(PyObject *function, PyObject *const *args, size_t nargsf, Py
         return cl_around_original(function, args, nargsf, names);
     }
     PyObject *kept = pair->before == NULL ? Py_NewRef(args[0]) : PyObject_CallOneArg(pair->before, args[0]);
-    if (kept == NULL && cl_front_contain(pair->before) < 0) {
+    if (kept == NULL && cl_contain(pair->before) < 0) {
         return NULL;
     }
     PyObject *result = cl_around_original(function, args, nargsf, names);
     if (kept != NULL && kept != Py_None) {
-        cl_around_pair_after(pair, kept, result);
+        result = cl_around_pair_after(pair, kept, result);
     }
     Py_XDECREF(kept);
     return result;

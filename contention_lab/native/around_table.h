@@ -7,6 +7,7 @@
 #include "around_pair.h"
 #include "condition.h"
 #include "pool.h"
+#include "process_lock.h"
 #include "semaphore.h"
 
 static const cl_around cl_around_table[] = {

@@ -11,6 +11,7 @@
 #define CL_CONDITION_H
 
 #include "around.h"
+#include "contain.h"
 #include "permits.h"
 
 static struct {
@@ -123,17 +124,6 @@ cl_condition_blocks(PyObject *const *args, Py_ssize_t count, PyObject *names)
     return timeout > 0;
 }
 
-/* Ours is over before the original is called: a mistake is not the program's, an interrupt is. */
-static inline int
-cl_condition_contain(void)
-{
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
-        return -1;
-    }
-    PyErr_Clear();
-    return 0;
-}
-
 static PyObject *
 cl_condition_wait(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *names)
 {
@@ -158,7 +148,7 @@ cl_condition_wait(PyObject *function, PyObject *const *args, size_t nargsf, PyOb
     }
     if (failed || owned <= 0) {
         cl_condition_done(&condition);
-        return failed && cl_condition_contain() < 0 ? NULL : cl_around_original(function, args, nargsf, names);
+        return failed && cl_contain(NULL) < 0 ? NULL : cl_around_original(function, args, nargsf, names);
     }
     unsigned token = cl_coordination_begin(condition.source, CL_COORDINATION, 0, 0, 0, 0);
     PyObject *result = cl_around_original(function, args, nargsf, names);
@@ -195,7 +185,7 @@ static PyObject *
 cl_condition_notify(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     if (atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0 && PyVectorcall_NARGS(nargsf) != 0
-        && cl_condition_wake(args[0]) < 0 && cl_condition_contain() < 0) {
+        && cl_condition_wake(args[0]) < 0 && cl_contain(NULL) < 0) {
         return NULL;
     }
     return cl_around_original(function, args, nargsf, names);

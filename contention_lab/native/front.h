@@ -8,7 +8,7 @@
 #ifndef CL_FRONT_H
 #define CL_FRONT_H
 
-#include "pycompat.h"
+#include "contain.h"
 
 typedef struct {
     PyObject_HEAD
@@ -67,17 +67,6 @@ cl_front_dealloc(PyObject *object)
     Py_DECREF((PyObject *)type);
 }
 
-/* Like Python, only an Exception is contained: an interrupt is the program's. -1: such a one is set. */
-static int
-cl_front_contain(PyObject *callable)
-{
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
-        return -1;
-    }
-    PyErr_WriteUnraisable(callable);
-    return 0;
-}
-
 /* Calls it with the exception of the function, if there is one, put aside. */
 static void
 cl_front_call_aside(PyObject *callable)
@@ -97,7 +86,7 @@ cl_front_call(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     cl_front *self = (cl_front *)object;
     PyObject *other = PyObject_Call(self->before, args, kwargs);
-    if (other == NULL && cl_front_contain(self->before) < 0) {
+    if (other == NULL && cl_contain(self->before) < 0) {
         return NULL;
     }
     if (other != NULL && PyTuple_Check(other) && PyTuple_GET_SIZE(other) == 2

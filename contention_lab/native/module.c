@@ -243,6 +243,7 @@ static PyMethodDef core_methods[] = {
     {"stop", core_stop, METH_NOARGS, "stop()\n--\n\nStop recording; returns totals."},
     CL_AROUND_METHODS,
     CL_CONDITION_METHODS,
+    CL_PROCESS_LOCK_METHODS,
     CL_EMIT_METHODS,
     CL_LOOP_STEP_METHODS,
     CL_DROP_IN_METHODS,

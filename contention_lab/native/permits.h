@@ -21,6 +21,7 @@ typedef struct {
     uint32_t waker, waker_stack;   /* who last gave somebody a permit that nobody had */
     char may_be_signal;  /* waiting while nobody has a permit is coordination */
     char shared;         /* threads of other processes may wait for one */
+    char nests;          /* whoever has one may take it again */
     char silent;         /* not recorded: it stands for something else */
 } cl_permits;
 
@@ -318,6 +319,7 @@ static PyMemberDef cl_permits_members[] = {
     {"blocked_ns", T_ULONGLONG, offsetof(cl_permits, blocked_ns), 0, "When somebody last began to wait."},
     {"may_be_signal", T_BOOL, offsetof(cl_permits, may_be_signal), 0, "It may be used as a signal."},
     {"shared", T_BOOL, offsetof(cl_permits, shared), 0, "Threads of other processes may wait for one."},
+    {"nests", T_BOOL, offsetof(cl_permits, nests), 0, "Whoever has one may take it again."},
     {"silent", T_BOOL, offsetof(cl_permits, silent), 0, "It is not recorded."},
     {NULL, 0, 0, 0, NULL},
 };

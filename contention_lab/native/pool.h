@@ -57,7 +57,7 @@ cl_pool_find(PyObject *records, PyObject *executor)
 {
     cl_pool *pool = (cl_pool *)cl_beside_find(records, executor);
     if (pool == NULL) {
-        (void)cl_condition_contain();
+        (void)cl_contain(NULL);
     }
     else if (!PyObject_TypeCheck((PyObject *)pool, cl_pool_type) || pool->results == NULL
              || pool->workers == NULL || cl_as_ours(pool->results) == NULL

@@ -28,7 +28,7 @@ cl_semaphore_permits(PyObject *const *args, size_t nargsf)
     }
     cl_permits *permits = cl_permits_find(cl_semaphore_records, args[0]);
     if (permits == NULL) {
-        (void)cl_condition_contain();
+        (void)cl_contain(NULL);
     }
     else if (permits->silent) {
         Py_CLEAR(permits);
@@ -36,21 +36,20 @@ cl_semaphore_permits(PyObject *const *args, size_t nargsf)
     return permits;
 }
 
-/* This thread's attempt to get a permit has ended. */
-static void
+/* This thread's attempt to get a permit has ended. -1: an exception that is to be raised. */
+static int
 cl_semaphore_attempted(cl_permits *permits, int outcome)
 {
     if (outcome == CL_ACQUIRED && cl_permits_waiting(permits) == 0) {
         cl_permits_add(permits, cl_recording_thread(), NULL, 0, 0, 1);
-        return;
+        return 0;
     }
     PyObject *how = PyLong_FromLong(outcome);
     PyObject *done = how == NULL ? NULL : PyObject_CallMethodOneArg((PyObject *)permits, cl_name_end, how);
-    if (done == NULL) {
-        PyErr_WriteUnraisable((PyObject *)permits);
-    }
+    int contained = done == NULL ? cl_contain((PyObject *)permits) : 0;
     Py_XDECREF(done);
     Py_XDECREF(how);
+    return contained;
 }
 
 static PyObject *
@@ -65,7 +64,11 @@ cl_semaphore_acquire(PyObject *function, PyObject *const *args, size_t nargsf, P
     PyErr_Fetch(&type, &value, &traceback);
     if (permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
         int outcome = taken == NULL ? CL_INTERRUPTED : PyObject_IsTrue(taken) > 0 ? CL_ACQUIRED : CL_TIMED_OUT;
-        cl_semaphore_attempted(permits, outcome);
+        if (cl_semaphore_attempted(permits, outcome) < 0 && type == NULL) {
+            Py_DECREF((PyObject *)permits);
+            Py_DECREF(taken);
+            return NULL;
+        }
     }
     PyErr_Restore(type, value, traceback);
     Py_DECREF((PyObject *)permits);
@@ -95,7 +98,7 @@ cl_semaphore_release(PyObject *function, PyObject *const *args, size_t nargsf, P
     uint64_t end_ns = cl_now() | 1u;
     if (cl_permits_waiting(permits) != 0) {
         PyObject *done = PyObject_CallMethodNoArgs((PyObject *)permits, cl_name_wake);
-        if (done == NULL && cl_condition_contain() < 0) {
+        if (done == NULL && cl_contain(NULL) < 0) {
             Py_DECREF((PyObject *)permits);
             return NULL;
         }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import multiprocessing
 import queue
+import signal
 import sys
 import threading
 import traceback
@@ -130,6 +132,39 @@ def make_a_pool_of_nobody() -> None:
     ThreadPoolExecutor(0)
 
 
+def release_of_another_process_too_often() -> None:
+    PROCESSES.Lock().release()
+
+
+def release_a_bounded_one_of_processes_too_often() -> None:
+    PROCESSES.BoundedSemaphore().release()
+
+
+def release_a_nesting_one_of_processes_unowned() -> None:
+    PROCESSES.RLock().release()
+
+
+def acquire_one_of_processes_with_a_text() -> None:
+    PROCESSES.Lock().acquire(timeout="soon")  # type: ignore[arg-type]
+
+
+def enter_one_of_processes_twice_until_a_signal() -> None:
+    def give_up(*_: object) -> None:
+        raise ZeroDivisionError
+
+    lock = PROCESSES.Lock()
+    signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    try:
+        with lock, lock:
+            pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+PROCESSES = multiprocessing.get_context("fork")
+
 FAILURES: list[Callable[[], None]] = [
     *(wait_unowned, wait_for_unowned, wait_with_a_text, notify_unowned, notify_all_unowned),
     *(release_too_often, release_none, acquire_with_both, make_a_negative_one),
@@ -137,6 +172,9 @@ FAILURES: list[Callable[[], None]] = [
     *(get_nothing, get_nothing_in_time, put_too_much),
     *(no_result_in_time, result_of_a_failed_task, result_of_a_cancelled_task),
     *(submit_after_the_end, submit_nothing, make_a_pool_of_nobody),
+    *(release_of_another_process_too_often, release_a_bounded_one_of_processes_too_often),
+    *(release_a_nesting_one_of_processes_unowned, acquire_one_of_processes_with_a_text),
+    enter_one_of_processes_twice_until_a_signal,
 ]
 
 Frames = list[tuple[str, int | None, str]]
@@ -191,3 +229,24 @@ def test_stacks_and_warnings_name_the_frames_that_they_name_without_us(tmp_path:
     assert recorded == without
     assert recorded[0][2] == [(__file__, "looked")]
     assert [filename for filename, _ in recorded[1]] == [__file__]
+
+
+def test_a_lock_of_processes_is_what_it_is_without_us(tmp_path: Path) -> None:
+    def looked_at() -> list[object]:
+        lock = PROCESSES.RLock()
+        inner = lock._semlock  # type: ignore[attr-defined]
+        with lock:
+            nested = lock.acquire(), lock.acquire(False), lock.acquire(block=True, timeout=1)
+        return [
+            nested,
+            sorted(vars(lock)),
+            type(lock.acquire),
+            lock.acquire.__qualname__,
+            lock.acquire.__self__ is inner,  # type: ignore[attr-defined]
+            lock.release == inner.release,
+            type(inner),
+        ]
+
+    without = looked_at()
+    with cl.record(tmp_path / "run.clt"):
+        assert looked_at() == without

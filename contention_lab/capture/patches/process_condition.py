@@ -5,7 +5,7 @@ semaphores inside are not recorded. Who notifies is in another process, as a rul
 """
 
 from contention_lab.capture.patches.around import put_around
-from contention_lab.capture.patches.process_lock import meter_of
+from contention_lab.capture.patches.process_lock import permits_of
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
@@ -25,9 +25,9 @@ def install(undo: "Undo", module: "ModuleType") -> None:
 
 def _silence(*semaphores: "Any") -> None:
     for semaphore in semaphores:
-        meter = meter_of(semaphore)
-        if meter is not None:
-            meter.permits = None
+        permits = permits_of(semaphore)
+        if permits is not None:
+            permits.silent = True
 
 
 def _made(condition: "Any", _result: None, failed: bool) -> None:
@@ -42,11 +42,10 @@ def _made_flag(event: "Any", _result: None, failed: bool) -> None:
 
 def _before_wait(condition: "Any") -> "tuple[_core.Source, int] | None":
     lock = condition._lock
-    meter = meter_of(lock)
-    if meter is None or meter.permits is None or not lock._semlock._is_mine():
+    permits = permits_of(lock)
+    if permits is None or permits.silent or not lock._semlock._is_mine():
         return None
-    source = meter.permits.source
-    return source, _core.wait_begin(source)
+    return permits.source, _core.wait_begin(permits.source)
 
 
 def _after_wait(kept: "tuple[_core.Source, int]", notified: bool, failed: bool) -> None:

@@ -1,7 +1,8 @@
 """Who blocks whom, as a table of a size that fits a page.
 
-Rows are the sites that made others wait, columns the sites that waited; sites beyond the largest
-are added up as "others". Every cell has its seconds, its share of all waiting and a step of shade.
+Rows are the sites or threads that made others wait, columns those that waited; those beyond the
+largest are added up as "others". Every cell has its seconds, its share of all waiting and a step of
+shade.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from contention_lab.report.visible_text import name, short_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from contention_lab.analysis import BlockMatrix
-    from contention_lab.trace import Frame
+    from contention_lab.analysis.thread_matrix import ThreadMatrix
+    from contention_lab.trace import Frame, Thread
 
 MOST_SITES: Final = 10
 SHADES: Final = 8
@@ -56,13 +60,28 @@ class BlockTable:
 
 def block_table(matrix: BlockMatrix) -> BlockTable:
     """Cut the matrix of `analysis.block_matrix` to a table."""
-    seconds = np.asarray(matrix.seconds, float).T  # culprits down
+    return _table(
+        matrix.seconds,
+        [_site(frame, "hand-off, no recorded hold") for frame in matrix.culprits],
+        [_site(frame, "unknown site") for frame in matrix.victims],
+    )
+
+
+def thread_table(matrix: ThreadMatrix) -> BlockTable:
+    """Cut the matrix of `analysis.thread_matrix` to a table."""
+    return _table(
+        matrix.seconds, list(map(_thread, matrix.culprits)), list(map(_thread, matrix.victims))
+    )
+
+
+def _table(
+    matrix: npt.NDArray[np.float64], culprits: Sequence[Site], victims: Sequence[Site]
+) -> BlockTable:
+    seconds = np.asarray(matrix, float).T  # culprits down
     if seconds.size == 0 or seconds.sum() == 0:
         return BlockTable((), (), (), (), (), 0.0)
-    rows, seconds = _largest(
-        seconds, [_site(f, "hand-off, no recorded hold") for f in matrix.culprits]
-    )
-    columns, turned = _largest(seconds.T, [_site(f, "unknown site") for f in matrix.victims])
+    rows, seconds = _largest(seconds, culprits)
+    columns, turned = _largest(seconds.T, victims)
     seconds = turned.T
     total = float(seconds.sum())
     largest = float(seconds.max())
@@ -105,3 +124,9 @@ def _site(frame: Frame | None, absent: str) -> Site:
     if not frame.filename:  # a state such as waiting for the GIL, not a place
         return Site(name(frame.function), "")
     return Site(name(frame.function), f"{short_path(frame.filename)}:{frame.line}")
+
+
+def _thread(thread: Thread | None) -> Site:
+    if thread is None:
+        return Site("hand-off, or nobody known", "")
+    return Site(name(thread.label), "")

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis import blame, block_matrix, flame, lock_table, thread_time, working
 from contention_lab.analysis.native_program import completed
-from contention_lab.report.block_table import BlockTable, block_table
+from contention_lab.analysis.thread_matrix import thread_matrix
+from contention_lab.report.block_table import BlockTable, block_table, thread_table
 from contention_lab.report.call_tree import CallTree, call_tree
 from contention_lab.report.flame_kinds import ALL_KINDS, FlameKind
 from contention_lab.report.gil_view import GilView, gil_view
 from contention_lab.report.lock_lines import LockLines, lock_lines
+from contention_lab.report.lock_order_view import LockOrderView, lock_order_view
 from contention_lab.report.native_lines import NativeLines, native_lines
 from contention_lab.report.recorder_facts import RecorderFacts, recorder_facts
 from contention_lab.report.thread_bars import thread_bars
@@ -51,6 +53,8 @@ class PointView:
     trees: Mapping[View, CallTree]
     locks: LockLines
     blocks: BlockTable
+    thread_blocks: BlockTable
+    order: LockOrderView
     bars: tuple[Bar, ...]
     facts: RecorderFacts
     gil: GilView | None
@@ -92,6 +96,8 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         {view: call_tree(root, view) for view, root in flames.items()},
         lock_lines(lock_table(trace)),
         block_table(block_matrix(trace, divided)),
+        thread_table(thread_matrix(trace, divided)),
+        lock_order_view(trace),
         thread_bars(working(thread_time(trace))),
         recorder_facts(trace),
         gil_view(trace),

@@ -15,6 +15,7 @@ from contention_lab.report.conditions import CALM_KINDS
 from contention_lab.report.document import listed, render
 from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_section import groups, main_point
+from contention_lab.report.lock_order_plot import lock_order_plots
 from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair, plot_pair
 from contention_lab.report.point_view import PointView, point_view
@@ -95,6 +96,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "prediction": prediction_section(result),
         "timelines": timelines,
         "point_groups": groups(views),
+        "order_plots": {v.key: lock_order_plots(v.order, f"{v.key}-order") for v in views},
         "flame_kinds": shown_kinds(view.flames for view in views),
         "machine": conditions.machine_rows(machine, result["python"], result["package_version"]),
         "unseen": _unseen(result),

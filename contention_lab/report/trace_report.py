@@ -15,6 +15,7 @@ from contention_lab.report.document import render
 from contention_lab.report.finding_view import finding_view
 from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_section import groups, main_point
+from contention_lab.report.lock_order_plot import lock_order_plots
 from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import PointView, point_view
@@ -84,6 +85,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "point_groups": groups(views),
         "thread_plots": {view.key: _plots(view) for view in views if view.bars},
         "states": used_states([bar for view in views for bar in view.bars]),
+        "order_plots": {v.key: lock_order_plots(v.order, f"{v.key}-order") for v in views},
         "flame_kinds": shown_kinds(view.flames for view in views),
         "shows_gil": any(view.gil is not None for view in views),
         "shows_native": any(view.native.seen or view.native.rows for view in views),

@@ -211,7 +211,8 @@ def test_without_scripts_there_are_pictures_and_tables(open_page: Opener, sweep:
     assert page.locator("h1").is_visible()
     assert page.locator("svg.plot:visible").count() == 2
     assert page.locator("details.fallback[open] table.tree:visible").count() == 4
-    assert page.locator("#blocks table:visible").count() == 1
+    assert page.locator("#blocks table:visible").count() == 2
+    assert page.locator("#order p:visible").count() > 0
     assert not page.locator(CANVAS).is_visible()
 
 

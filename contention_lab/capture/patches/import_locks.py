@@ -7,14 +7,14 @@ importlib does against deadlocks is not touched.
 
 from _thread import get_ident
 
+from contention_lab.capture.patches import imports
+from contention_lab.capture.patches.around import put_around
 from contention_lab.capture.patches.sleeping import ORIGINALS
 from contention_lab.capture.patches.thread_permits import ThreadPermits
-from contention_lab.capture.patches.wrapping import wrap
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -71,9 +71,9 @@ class ImportLock(ThreadPermits):
 
 
 def install(undo: "Undo", module: "Any") -> None:
-    """Wrap acquiring and releasing, and keep the locks inside what they are."""
-    wrap(undo, module._ModuleLock, "acquire", _acquired)
-    wrap(undo, module._ModuleLock, "release", _released)
+    """Follow acquiring and releasing, and keep the locks inside what they are."""
+    put_around(undo, module._ModuleLock, "acquire", (_before_acquire, _after_acquire))
+    imports.released["import_locks"] = _released
     if module._thread.allocate_lock is ORIGINALS["allocate_lock"]:
         undo.set(module, "_thread", _Originals(module._thread))
 
@@ -85,30 +85,22 @@ class _Originals:
         vars(self).update(vars(module))
 
 
-def _acquired(original: "Callable[[Any], bool]") -> "Callable[[Any], bool]":
-    def acquire(self: "Any") -> bool:
-        if not _core.active():
-            return original(self)
-        record = ImportLock.of(self)
-        nested = self.owner == get_ident()
-        if self.owner is not None and not nested:
-            record.wait()
-        try:
-            taken = original(self)
-        except BaseException:
-            record.end(_core.INTERRUPTED)
-            raise
+def _before_acquire(lock: "Any") -> "tuple[ImportLock, bool]":
+    record = ImportLock.of(lock)
+    nested = lock.owner == get_ident()
+    if lock.owner is not None and not nested:
+        record.wait()
+    return record, nested
+
+
+def _after_acquire(kept: "tuple[ImportLock, bool]", _taken: object, failed: bool) -> None:
+    record, nested = kept
+    if failed:
+        record.end(_core.INTERRUPTED)
+    else:
         record.acquired(nested)
-        return taken
-
-    return acquire
 
 
-def _released(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
-    def release(self: "Any") -> None:
-        end_ns = _core.now()
-        original(self)
-        if end_ns and id(self) in ImportLock.table:
-            ImportLock.of(self).released(end_ns)
-
-    return release
+def _released(lock: "Any", end_ns: int) -> None:
+    if end_ns and id(lock) in ImportLock.table:
+        ImportLock.of(lock).released(end_ns)

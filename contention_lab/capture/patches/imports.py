@@ -9,7 +9,8 @@ are. A module that is executed anew (`importlib.reload`) comes by again.
 import sys
 
 from contention_lab.capture.patches import recording
-from contention_lab.capture.patches.wrapping import wrap
+from contention_lab.capture.patches.around import put_around
+from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _waiting: "dict[str, Callable[[], None]]" = {}
 """By module, what to do when it has been imported."""
+
+released: "dict[str, Callable[[Any, int], None]]" = {}
+"""By patch, what is called with an import lock and the time after it was released."""
 
 
 def install(undo: "Undo", patches: "Mapping[str, str]") -> None:
@@ -39,7 +43,9 @@ def install(undo: "Undo", patches: "Mapping[str, str]") -> None:
     for module, names in by_module.items():
         _waiting[module] = _arrival(undo, module, names)
     undo.call(_waiting.clear)
-    wrap(undo, sys.modules["_frozen_importlib"]._ModuleLock, "release", _watched)
+    undo.call(released.clear)
+    locks = sys.modules["_frozen_importlib"]._ModuleLock
+    put_around(undo, locks, "release", (_before_release, _after_release))
     for module in by_module:
         if module in sys.modules:
             _waiting[module]()
@@ -55,11 +61,16 @@ def _arrival(undo: "Undo", module: str, names: "list[str]") -> "Callable[[], Non
     return install_all
 
 
-def _watched(original: "Callable[[Any], None]") -> "Callable[[Any], None]":
-    def release(self: "Any") -> None:
-        original(self)
-        arrived = _waiting.get(self.name)
-        if arrived is not None and self.name in sys.modules:
-            arrived()
+def _before_release(lock: "Any") -> "tuple[Any, int]":
+    return lock, _core.now()
 
-    return release
+
+def _after_release(kept: "tuple[Any, int]", _result: None, failed: bool) -> None:
+    lock, end_ns = kept
+    if failed:
+        return
+    for note in [*released.values()]:
+        note(lock, end_ns)
+    arrived = _waiting.get(lock.name)
+    if arrived is not None and lock.name in sys.modules:
+        arrived()

@@ -2,7 +2,8 @@
 
 BEFORE and AFTER are each a trace, or a folder whose traces are repeats of one version. Intervals
 need two repeats or more on both sides, and are of 95 % confidence for all locks together; without
-them a difference is told and no claim is made that it would come again.
+them a difference is told and no claim is made that it would come again. With -o the comparison
+becomes a page, too, whose flame graphs show what is more, less, new and gone.
 
 A condition for --fail-on is a quantity (wait, spin, gil, held, p99, max, contended, acquires or
 wall), a lock in brackets if it is not all of them, and a limit: 'wait>+20%', 'p99[Catalog]>5ms',
@@ -40,6 +41,14 @@ _SHOWN: Final = 8
     metavar="FILE",
     help="Write what became of the conditions as JUnit XML.",
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PAGE.html",
+    help="Write a page with difference flame graphs, too; its path is printed.",
+)
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser; needs -o.")
 @click.option("--all", "show_all", is_flag=True, help=f"Show all rows, not the first {_SHOWN}.")
 def command(
     before: Path,
@@ -47,9 +56,12 @@ def command(
     as_json: bool,
     conditions: tuple[str, ...],
     junit: Path | None,
+    output: Path | None,
+    show: bool,
     show_all: bool,
 ) -> None:
     """Print the comparison."""
+    from contention_lab.cli.page_file import keep_other_files, open_page
     from contention_lab.comparison import Condition, ConditionError, compare
     from contention_lab.comparison.junit import junit_xml
     from contention_lab.report.visible_text import visible
@@ -61,11 +73,20 @@ def command(
         raise click.UsageError(f"--fail-on {error}") from error
     if junit is not None and not limits:
         raise click.UsageError("--junit: give what to test, too: --fail-on 'wait>+20%'")
+    if show and output is None:
+        raise click.UsageError("--open: say where the page goes: -o diff.html")
     with reported(TraceError, ConditionError):
-        comparison = compare(_traces(before), _traces(after))
+        sides = _traces(before), _traces(after)
+        comparison = compare(*sides)
         outcomes = [limit.check(comparison) for limit in limits]
         if junit is not None:
             junit.write_text(junit_xml(outcomes, "contention-lab diff"), encoding="utf-8")
+        if output is not None:
+            from contention_lab.report import diff_page
+
+            keep_other_files(output)
+            names = before.name, after.name
+            output.write_text(diff_page(*sides, names, comparison, outcomes), encoding="utf-8")
     click.echo(visible(_headline(comparison)), err=True)
     if any(comparison.dropped):
         lost = "{} before, {} after".format(*comparison.dropped)
@@ -78,6 +99,10 @@ def command(
     for outcome in outcomes:
         verdict = "FAILED" if outcome.failed else "passed"
         click.echo(visible(f"{verdict}: {outcome.condition}: {outcome.reason}"), err=True)
+    if output is not None:
+        click.echo(output, err=as_json)
+        if show:
+            open_page(output)
     if any(outcome.failed for outcome in outcomes):
         raise click.exceptions.Exit(VIOLATED)
 

@@ -2,7 +2,8 @@
 
 Of several processes, it also shows the locks that they share, all processes together.
 The page is written beside the first trace unless `-o` says otherwise; its path is printed. An
-earlier page is replaced, a file that is not a page never.
+earlier page is replaced, a file that is not a page never. It shows the lines of source around the
+places it names, from files that have not been written since the recording.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from contention_lab.cli.failure import loaded, reported, warn
+from contention_lab.cli.failure import loaded, reported
+from contention_lab.cli.page_file import keep_other_files, open_page
 
 
 @click.command(name="report", help=__doc__)
@@ -24,8 +26,11 @@ from contention_lab.cli.failure import loaded, reported, warn
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write the page.  [default: the first trace, with .html]",
 )
+@click.option(
+    "--no-source", is_flag=True, help="Leave out the lines of source around the places it names."
+)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-def command(paths: tuple[Path, ...], output: Path | None, show: bool) -> None:
+def command(paths: tuple[Path, ...], output: Path | None, no_source: bool, show: bool) -> None:
     """Write the page."""
     from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
@@ -41,29 +46,10 @@ def command(paths: tuple[Path, ...], output: Path | None, show: bool) -> None:
         if shared is not None:
             traces.insert(0, shared)
         diagnoses = [diagnose(trace).to_json() for trace in traces]
-        _keep_other_files(page)
-        page.write_text(trace_page(traces, diagnoses), encoding="utf-8")
+        keep_other_files(page)
+        text = trace_page(traces, diagnoses, source=not no_source)
+        page.write_text(text, encoding="utf-8")
     click.echo(visible(summary), err=True)
     click.echo(page)
     if show:
-        _open(page)
-
-
-def _open(page: Path) -> None:
-    """Show the page in the browser of the desktop, where there is one."""
-    import webbrowser
-
-    if not webbrowser.open(page.absolute().as_uri()):
-        warn([f"no browser was found; open {page} in one"])
-
-
-def _keep_other_files(page: Path) -> None:
-    """Refuse to write over a file that is no HTML page."""
-    if not page.exists():
-        return
-    with page.open("rb") as file:
-        start = file.read(64).lstrip().lower()
-    if start and not start.startswith((b"<!doctype html", b"<html")):
-        raise click.UsageError(
-            f"{page} is not a page of ours and would be overwritten; name another file with -o"
-        )
+        open_page(page)

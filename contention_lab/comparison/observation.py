@@ -126,6 +126,14 @@ def lock_key(lock: Lock) -> LockKey:
     return LockKey(name or made, lock.type, PurePath(site.filename).name, site.function)
 
 
+def lock_keys(trace: Trace) -> dict[tuple[str, str], LockKey]:
+    """Return what the locks of a recording are known by, by their label and file in stacks."""
+    return {
+        (lock.label, lock.site.filename if lock.site else ""): lock_key(lock)
+        for lock in trace.locks.values()
+    }
+
+
 def _shown(lock: Lock) -> str:
     """Return the lock's label, with where it was made if that does not say it."""
     if lock.site is None or lock.label.endswith(f":{lock.site.line}"):
@@ -135,10 +143,7 @@ def _shown(lock: Lock) -> str:
 
 def _places(trace: Trace) -> dict[Place, float]:
     """Return the waiting by victims' and by culprits' places."""
-    keys = {
-        (lock.label, lock.site.filename if lock.site else ""): lock_key(lock)
-        for lock in trace.locks.values()
-    }
+    keys = lock_keys(trace)
     found: dict[Place, float] = {}
     ends: tuple[tuple[Role, int], ...] = (("victim", -1), ("culprit", 0))
     for role, at in ends:

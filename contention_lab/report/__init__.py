@@ -5,7 +5,8 @@ no network request, needs no script to be read, and is the same for the same inp
 """
 
 from contention_lab.report.command_report import command_page
+from contention_lab.report.diff_report import diff_page
 from contention_lab.report.sweep_report import sweep_page
 from contention_lab.report.trace_report import trace_page
 
-__all__ = ["command_page", "sweep_page", "trace_page"]
+__all__ = ["command_page", "diff_page", "sweep_page", "trace_page"]

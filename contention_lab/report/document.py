@@ -18,14 +18,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from contention_lab.report import quantity
-from contention_lab.report.lock_lines import lock_site, lock_title
+from contention_lab.report.difference_section import change_said, interval_said
+from contention_lab.report.lock_lines import lock_place, lock_site, lock_title
 from contention_lab.report.palette import STATES, theme_css
 from contention_lab.report.visible_text import name, short_path, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-STYLES: Final = ("page.css", "tables.css", "flame.css", "timeline.css")
+STYLES: Final = ("page.css", "tables.css", "flame.css", "timeline.css", "difference.css")
 SCRIPTS: Final = (
     "quantity.js",
     "hash_state.js",
@@ -33,6 +34,9 @@ SCRIPTS: Final = (
     "flame_tree.js",
     "flame_canvas.js",
     "flame_view.js",
+    "difference_tree.js",
+    "difference_canvas.js",
+    "difference_view.js",
     "packed_integers.js",
     "timeline_layer.js",
     "timeline_model.js",
@@ -135,7 +139,10 @@ def _environment() -> Environment:
         "prose": prose,
         "short_path": short_path,
         "lock_title": lock_title,
+        "lock_place": lock_place,
         "lock_site": lock_site,
+        "change": change_said,
+        "interval": interval_said,
     }
     environment.globals["STATES"] = STATES
     return environment

@@ -8,7 +8,7 @@ merged into one "n smaller frames" beside their larger siblings: the sums stay r
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from contention_lab.report.visible_text import name, short_path
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
 NODE_BUDGET: Final = 120_000
 """Nodes of all trees of a page: about 2.4 MB."""
+
+
+class Tree(Protocol):
+    """A tree of times, of one recording or of two."""
+
+    @property
+    def total_ns(self) -> int:
+        """Time of the node with all below, at least that of any child."""
+
+    @property
+    def children(self) -> Sequence[Tree]:
+        """The nodes below."""
 
 
 @dataclass(slots=True)
@@ -39,7 +51,7 @@ class FrameTable:
         return found
 
 
-def is_lock(view: str, level: int, node: FlameNode) -> bool:
+def is_lock(view: str, level: int, node: Tree) -> bool:
     """Whether a node of a view is a lock: its first level or its leaves; never in the GIL's."""
     if view.startswith("gil"):
         return False
@@ -60,7 +72,7 @@ def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[
     limit : int
         Nodes wanted at most. `merged` counts the nodes that went into "n smaller frames".
     """
-    smallest = _threshold(root, limit)
+    smallest = smallest_kept(root, limit)
     frame: list[int] = []
     depth: list[int] = []
     total: list[int] = []
@@ -90,7 +102,7 @@ def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[
     return {"frame": frame, "depth": depth, "total": total, "merged": merged}
 
 
-def tree_size(root: FlameNode) -> int:
+def tree_size(root: Tree) -> int:
     """Number of nodes of a tree."""
     return len(_walk(root))
 
@@ -109,7 +121,7 @@ def fair_limit(sizes: Sequence[int], budget: int = NODE_BUDGET) -> int:
     return max(sizes, default=0)
 
 
-def _threshold(root: FlameNode, limit: int) -> int:
+def smallest_kept(root: Tree, limit: int) -> int:
     """Smallest total to keep, so that about `limit` nodes stay. A parent outweighs its children."""
     totals = [int(node.total_ns) for node in _walk(root)]
     if len(totals) <= limit:
@@ -118,7 +130,7 @@ def _threshold(root: FlameNode, limit: int) -> int:
     return totals[limit - 1] + 1 if totals[limit - 1] == totals[-1] else totals[limit - 1]
 
 
-def _walk(root: FlameNode) -> list[FlameNode]:
+def _walk(root: Tree) -> list[Tree]:
     found = [root]
     for node in found:  # the list grows while it is read: breadth first, no recursion
         found.extend(node.children)

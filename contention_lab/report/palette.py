@@ -83,6 +83,9 @@ LIGHT: Final[dict[str, str]] = {
     "on-flame": "#1b2027",
     "on-flame-lock": "#ffffff",
     "heat": "#d1480f",
+    "less": "#6fa8dc",
+    "same": "#d5d9de",
+    "more": "#ee8d4e",
 }
 
 DARK: Final[dict[str, str]] = {
@@ -130,6 +133,9 @@ DARK: Final[dict[str, str]] = {
     "on-flame": "#10141a",
     "on-flame-lock": "#e7eaee",
     "heat": "#ec6630",
+    "less": "#5b9bdc",
+    "same": "#3a424d",
+    "more": "#e8854a",
 }
 
 LINES: Final = 8

@@ -62,6 +62,20 @@ def test_states_are_told_apart_by_readers_with_any_colour_vision(
 
 
 @THEMES
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_less_and_more_are_told_apart_by_readers_with_any_colour_vision(
+    theme: dict[str, str], deficiency: str
+) -> None:
+    seen = {
+        role: lab(np.clip(DEFICIENCIES[deficiency] @ linear(theme[role]), 0, 1))
+        for role in ("less", "same", "more")
+    }
+
+    for one, other in itertools.combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= 20, (one, other)
+
+
+@THEMES
 def test_text_is_legible_on_its_background(theme: dict[str, str]) -> None:
     pairs = [("ink", "page"), ("muted", "page"), ("muted", "surface"), ("accent", "page")]
     pairs += [(f"on-{state.key}", state.key) for state in STATES]

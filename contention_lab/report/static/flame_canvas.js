@@ -119,6 +119,9 @@ class FlameCanvas {
   // What stands in a node.
   title(node) { return this.tree.name(node); }
 
+  // What lies over the colour of a node.
+  decorate(_node, _left, _right, _y) {}
+
   #fill(x, width, y, colour) {
     this.context.fillStyle = colour;
     this.context.fillRect(x, y, width, this.row - 1);
@@ -134,6 +137,7 @@ class FlameCanvas {
     else if (above || tree.hits !== null) [colour, ink] = [this.dim, this.dimInk];
     const gap = right - left > 3 ? 1 : 0;
     this.#fill(left, right - left - gap, y, colour);
+    if (!hit) this.decorate(node, left, right - gap, y);
     if (right - left > 26) {
       context.fillStyle = ink;
       context.fillText(fitted(context, this.widths, this.title(node), right - left - 10), left + 5, y + this.row / 2);

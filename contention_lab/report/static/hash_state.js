@@ -2,7 +2,10 @@
 // A view says what it shows with `set`; what a link wants is handed to all views. Hashes without
 // `=` are places of the page, and left alone.
 
-const HASH_KEYS = ["run", "timeline", "wait", "flame", "frame", "search"];
+const HASH_KEYS = [
+  "run", "timeline", "wait", "flame", "frame", "search",
+  "difference-flame", "difference-frame", "difference-search", "difference-before", "difference-after",
+];
 const HASH_DELAY_MS = 200; // browsers refuse to have the address changed all the time
 
 class HashState {

@@ -13,6 +13,8 @@ const hash = new HashState((wanted) => {
   restore(wanted);
 });
 const flame = flameRoot ? new FlameView(flameRoot, data, hash) : null;
+const differenceRoot = document.getElementById("difference");
+const difference = differenceRoot ? new DifferenceView(differenceRoot, data, hash) : null;
 const timelineRoot = document.getElementById("timeline");
 const timeline = timelineRoot ? new TimelineView(timelineRoot, data, hash) : null;
 
@@ -30,13 +32,15 @@ function showPoint(key) {
 
 function restore(wanted) {
   if (flame) flame.restore(wanted);
+  if (difference) difference.restore(wanted);
   if (timeline) timeline.restore(wanted);
 }
 
 setUpTheme(document.getElementById("theme"), () => {
-  if (flame && flame.tree) {
-    flame.graph.recolour();
-    flame.graph.draw();
+  for (const view of [flame, difference]) {
+    if (!view || !view.tree) continue;
+    view.graph.recolour();
+    view.graph.draw();
   }
   if (timeline && timeline.model) {
     timeline.graph.recolour();
@@ -45,16 +49,17 @@ setUpTheme(document.getElementById("theme"), () => {
 });
 
 const chooser = document.getElementById("point");
+const wanted = new Map(hash.values);
 if (chooser) {
-  const wanted = new Map(hash.values);
   if (Object.hasOwn(data.points, wanted.get("run") ?? "")) chooser.value = wanted.get("run");
   chooser.addEventListener("change", () => {
     hash.set("run", chooser.value);
     showPoint(chooser.value);
   });
   showPoint(chooser.value);
-  restore(wanted);
 }
+if (difference) difference.begin();
+restore(wanted);
 
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
 for (const fallback of document.querySelectorAll("details.fallback")) fallback.open = false;

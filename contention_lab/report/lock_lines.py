@@ -119,9 +119,13 @@ def lock_title(lock: Lock) -> str:
     return name(lock.label)
 
 
+def lock_place(lock: Lock) -> str:
+    """File and line where the lock was made; empty where that is not known."""
+    return "" if lock.site is None else f"{short_path(lock.site.filename)}:{lock.site.line}"
+
+
 def lock_site(lock: Lock) -> str:
     """Where the lock was made: "server.py:12 in Server.__init__", or "unknown place"."""
     if lock.site is None:
         return "an unknown place"
-    site = lock.site
-    return f"{short_path(site.filename)}:{site.line} in {name(site.function)}"
+    return f"{lock_place(lock)} in {name(lock.site.function)}"

@@ -48,6 +48,11 @@ INCOMPLETE: Final = 1
     "(its [quick] table; for the shipped ones 16 trainings of 1 step). "
     "Intervals are missing and ratios are rough.",
 )
+@click.option(
+    "--no-source",
+    is_flag=True,
+    help="Leave lines of the program's source out of the page.",
+)
 @click.option("--resume", is_flag=True, help="Keep the finished runs of an interrupted sweep.")
 def command(
     wanted: str,
@@ -56,6 +61,7 @@ def command(
     settings: tuple[str, ...],
     out: Path | None,
     quick: bool,
+    no_source: bool,
     resume: bool,
 ) -> int:
     """Make the runs, write the results, and say what they mean."""
@@ -80,7 +86,7 @@ def command(
             return INTERRUPTED
         from contention_lab.sweep.conclusion import conclude
 
-        conclusion = conclude(scenario, outcome, folder)
+        conclusion = conclude(scenario, outcome, folder, source=not no_source)
     result = conclusion.result
     _say_verdict(result)
     _say_evidence(result)
@@ -89,7 +95,7 @@ def command(
         trace = folder / slowest["trace"]
         click.echo(f"next: contention-lab top {shlex.quote(str(trace))}", err=True)
     else:
-        again = _command_line(wanted, threads, repeats, settings, out, quick)
+        again = _command_line(wanted, threads, repeats, settings, out, quick, no_source)
         click.echo(f"continue: {again} --resume", err=True)
     click.echo(conclusion.report)
     if outcome.interrupted:
@@ -141,6 +147,7 @@ def _command_line(
     settings: tuple[str, ...],
     out: Path | None,
     quick: bool,
+    no_source: bool,
 ) -> str:
     """Return what was typed, without `--resume`."""
     words = ["contention-lab", "run", wanted]
@@ -150,4 +157,5 @@ def _command_line(
         words += ["--set", setting]
     words += ["--out", str(out)] if out is not None else []
     words += ["--quick"] if quick else []
+    words += ["--no-source"] if no_source else []
     return shlex.join(words)

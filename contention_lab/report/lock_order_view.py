@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.analysis.lock_graph import lock_graph
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.report.block_table import Site
 from contention_lab.report.visible_text import name, short_path
@@ -105,9 +104,8 @@ class LockOrderView:
         )
 
 
-def lock_order_view(trace: Trace) -> LockOrderView:
-    """Lay out the order in which a trace's locks were taken."""
-    graph = lock_graph(trace)
+def lock_order_view(trace: Trace, graph: LockGraph) -> LockOrderView:
+    """Lay out the order in which a trace's locks were taken; the graph is that of the trace."""
     shown = _shown(graph)
     place = {node: at for at, node in enumerate(_outermost_first(shown, graph.edges))}
     orders = sorted(graph.edges, key=lambda edge: (not edge.in_ring, not _is_users(edge)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis import blame, block_matrix, flame, lock_table, thread_time, working
+from contention_lab.analysis.lock_graph import lock_graph
 from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.thread_matrix import thread_matrix
 from contention_lab.report.block_table import BlockTable, block_table, thread_table
@@ -20,6 +21,7 @@ from contention_lab.report.lock_lines import LockLines, lock_lines
 from contention_lab.report.lock_order_view import LockOrderView, lock_order_view
 from contention_lab.report.native_lines import NativeLines, native_lines
 from contention_lab.report.recorder_facts import RecorderFacts, recorder_facts
+from contention_lab.report.source_sites import sites_of
 from contention_lab.report.thread_bars import thread_bars
 from contention_lab.report.timeline import Timeline, timeline
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from contention_lab.analysis import FlameNode
     from contention_lab.analysis.weighted_stacks import View
     from contention_lab.report.thread_time_plot import Bar
-    from contention_lab.trace import Trace
+    from contention_lab.trace import Frame, Trace
 
 
 NOT_ONE_BY_ONE: Final = (
@@ -61,6 +63,10 @@ class PointView:
     """None on a build without one, or where nothing saw it."""
     native: NativeLines
     timeline: Timeline
+    sites: tuple[Frame, ...]
+    """Whose source is worth showing."""
+    recorded_ns: int
+    """When the recording began, Unix time."""
 
     @property
     def waiting_s(self) -> float:
@@ -87,6 +93,8 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
     trace = completed(trace)
     divided = blame(trace)
     flames = {kind.key: flame(trace, kind.key, divided) for kind in ALL_KINDS}
+    matrix, graph = block_matrix(trace, divided), lock_graph(trace)
+    locks = lock_lines(lock_table(trace))
     return PointView(
         key,
         label,
@@ -94,13 +102,15 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         threads,
         flames,
         {view: call_tree(root, view) for view, root in flames.items()},
-        lock_lines(lock_table(trace)),
-        block_table(block_matrix(trace, divided)),
+        locks,
+        block_table(matrix),
         thread_table(thread_matrix(trace, divided)),
-        lock_order_view(trace),
+        lock_order_view(trace, graph),
         thread_bars(working(thread_time(trace))),
         recorder_facts(trace),
         gil_view(trace),
         native_lines(trace),
         timeline(trace, divided),
+        sites_of(trace, matrix, locks, graph, flames.values()),
+        trace.start_unix_ns,
     )

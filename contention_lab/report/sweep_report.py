@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
+from contention_lab.report.difference_section import run_differences
 from contention_lab.report.document import listed, render
 from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.flame_section import groups, main_point
@@ -20,6 +21,8 @@ from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair, plot_pair
 from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.prediction_section import prediction_section
+from contention_lab.report.source_lines import source_book
+from contention_lab.report.source_sites import sites_of_views
 from contention_lab.report.sweep_table import point_rows, thread_counts, variant_rows
 from contention_lab.report.thread_time_plot import (
     Bar,
@@ -43,7 +46,9 @@ MISSING_SHOWN: Final = 4
 """Missing runs that are named at the top of the page."""
 
 
-def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace]) -> str:
+def sweep_page(
+    result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace], *, source: bool = True
+) -> str:
     """One HTML file that explains a sweep.
 
     Parameters
@@ -52,11 +57,13 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         A `result.json` of schema 1.
     traces : mapping
         By variant and number of threads; points without a trace are shown without its views.
+    source : bool
+        Show lines of the program's source, where its files are as they were.
 
     Returns
     -------
     str
-        The page; the same for the same input.
+        The page; the same for the same input, and the same source.
     """
     scenario, machine = result["scenario"], result["machine"]
     views = _views(result, traces)
@@ -91,6 +98,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "fits": fits,
         "fit_error": fits[0].get("mean_error") if len(fits) == 1 else None,
         "bounds": [bound for bound in result.get("bounds", ()) if bound.get("text")],
+        "source": source_book(sites_of_views(views)) if source else None,
         "points": views,
         "current": current,
         "prediction": prediction_section(result),
@@ -98,6 +106,7 @@ def sweep_page(result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace
         "point_groups": groups(views),
         "order_plots": {v.key: lock_order_plots(v.order, f"{v.key}-order") for v in views},
         "flame_kinds": shown_kinds(view.flames for view in views),
+        **run_differences(views, current),
         "machine": conditions.machine_rows(machine, result["python"], result["package_version"]),
         "unseen": _unseen(result),
         "command": conditions.sweep_command(scenario),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.report import conditions
 from contention_lab.report.conditions import CALM_KINDS
+from contention_lab.report.difference_section import run_differences
 from contention_lab.report.document import render
 from contention_lab.report.finding_view import finding_view
 from contention_lab.report.flame_kinds import shown_kinds
@@ -20,6 +21,8 @@ from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.quantity import seconds
+from contention_lab.report.source_lines import SourceBook, source_book
+from contention_lab.report.source_sites import sites_of_findings, sites_of_views
 from contention_lab.report.thread_time_plot import rows_plot, used_states
 from contention_lab.report.visible_text import name, short_path
 
@@ -33,7 +36,9 @@ FINDINGS_SHOWN: Final = 3
 """Findings of a trace that are told at the top."""
 
 
-def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) -> str:
+def trace_page(
+    traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]], *, source: bool = True
+) -> str:
     """One HTML file that explains recordings.
 
     Parameters
@@ -42,11 +47,13 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         At least one.
     diagnoses : sequence of mapping
         `Diagnosis.to_json()` of each trace, in the same order.
+    source : bool
+        Show lines of the program's source, where its files are as they were.
 
     Returns
     -------
     str
-        The page; the same for the same input.
+        The page; the same for the same input, and the same source.
 
     Raises
     ------
@@ -79,6 +86,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "lines": _other_verdicts(names, diagnoses, at),
         "warnings": list(trace.problems),
         "facts": _facts(trace, python, machine),
+        "source": _source(traces, diagnoses, views) if source else None,
         "points": views,
         "current": current,
         "timelines": timelines,
@@ -87,6 +95,7 @@ def trace_page(traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]]) 
         "states": used_states([bar for view in views for bar in view.bars]),
         "order_plots": {v.key: lock_order_plots(v.order, f"{v.key}-order") for v in views},
         "flame_kinds": shown_kinds(view.flames for view in views),
+        **run_differences(views, current),
         "shows_gil": any(view.gil is not None for view in views),
         "shows_native": any(view.native.seen or view.native.rows for view in views),
         "machine": conditions.machine_rows(machine, python, version),
@@ -100,6 +109,17 @@ def _plots(view: PointView) -> PlotPair:
         rows_plot(view.bars, f"{view.key}-wide", 900, "wide"),
         rows_plot(view.bars, f"{view.key}-narrow", 340, "narrow"),
     )
+
+
+def _source(
+    traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]], views: Sequence[PointView]
+) -> SourceBook:
+    findings = (
+        (site, trace.start_unix_ns)
+        for trace, diagnosis in zip(traces, diagnoses, strict=True)
+        for site in sites_of_findings(trace, _findings(diagnosis))
+    )
+    return source_book([*findings, *sites_of_views(views)])
 
 
 def _findings(diagnosis: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

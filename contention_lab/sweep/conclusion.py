@@ -51,8 +51,10 @@ class Conclusion:
     report: Path
 
 
-def conclude(scenario: Scenario, outcome: Outcome, folder: Path) -> Conclusion:
-    """Write `result.json` and `report.html` into `folder`.
+def conclude(
+    scenario: Scenario, outcome: Outcome, folder: Path, *, source: bool = True
+) -> Conclusion:
+    """Write `result.json` and `report.html`, with source of the program or not, into `folder`.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def conclude(scenario: Scenario, outcome: Outcome, folder: Path) -> Conclusion:
     }
     (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     report = folder / "report.html"
-    report.write_text(sweep_page(result, traces), encoding="utf-8")
+    report.write_text(sweep_page(result, traces, source=source), encoding="utf-8")
     return Conclusion(result, report)
 
 

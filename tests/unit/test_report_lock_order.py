@@ -7,7 +7,7 @@ import re
 from contention_lab.analysis.lock_graph import lock_graph
 from contention_lab.report import trace_page
 from contention_lab.report.lock_order_plot import lock_order_plots
-from contention_lab.report.lock_order_view import MOST_LOCKS, lock_order_view
+from contention_lab.report.lock_order_view import MOST_LOCKS, LockOrderView, lock_order_view
 from contention_lab.trace import Trace, TraceBuilder, parse
 
 DIAGNOSIS = {"verdict": "lock-order-risk", "summary": "Two orders.", "findings": []}
@@ -40,6 +40,10 @@ def ordered(*pairs: tuple[str, str], threads: int = 1, sites: bool = False) -> T
     return parse(builder.bytes())
 
 
+def view_of(trace: Trace) -> LockOrderView:
+    return lock_order_view(trace, lock_graph(trace))
+
+
 def test_locks_of_one_place_are_one_node() -> None:
     graph = lock_graph(ordered(("a", "b"), ("a", "b"), threads=2, sites=True))
 
@@ -53,7 +57,7 @@ def test_locks_of_one_place_are_one_node() -> None:
 
 
 def test_a_ring_is_marked_and_told_step_by_step() -> None:
-    view = lock_order_view(ordered(("a", "b"), ("b", "c"), ("c", "a"), ("a", "d"), threads=4))
+    view = view_of(ordered(("a", "b"), ("b", "c"), ("c", "a"), ("a", "d"), threads=4))
 
     (ring,) = view.rings
     assert {(step.held, step.taken) for step in ring} == {("a", "b"), ("b", "c"), ("c", "a")}
@@ -62,7 +66,7 @@ def test_a_ring_is_marked_and_told_step_by_step() -> None:
 
 
 def test_contradictions_of_one_thread_are_no_ring() -> None:
-    view = lock_order_view(ordered(("a", "b"), ("b", "a"), threads=1))
+    view = view_of(ordered(("a", "b"), ("b", "a"), threads=1))
 
     assert view.rings == ()
     assert not any(row.in_ring for row in view.orders)
@@ -72,7 +76,7 @@ def test_contradictions_of_one_thread_are_no_ring() -> None:
 def test_every_lock_stands_below_those_it_is_taken_under() -> None:
     pairs = [("d", "e"), ("b", "d"), ("a", "c"), ("c", "d"), ("a", "b"), ("a", "e")]
 
-    view = lock_order_view(ordered(*pairs))
+    view = view_of(ordered(*pairs))
 
     place = {node.title: at for at, node in enumerate(view.nodes)}
     assert all(place[held] < place[taken] for held, taken in pairs)
@@ -82,7 +86,7 @@ def test_every_lock_stands_below_those_it_is_taken_under() -> None:
 def test_locks_of_a_ring_are_shown_before_the_many_others() -> None:
     pairs = [("a", f"x{i}") for i in range(30)] + [("y", "z"), ("z", "y")]
 
-    view = lock_order_view(ordered(*pairs, threads=32))
+    view = view_of(ordered(*pairs, threads=32))
 
     titles = [node.title for node in view.nodes]
     assert len(titles) == MOST_LOCKS
@@ -91,8 +95,8 @@ def test_locks_of_a_ring_are_shown_before_the_many_others() -> None:
 
 
 def test_the_picture_leads_back_up_only_where_orders_contradict() -> None:
-    plain = lock_order_plots(lock_order_view(ordered(("a", "b"))), "p")
-    ring = lock_order_plots(lock_order_view(ordered(("a", "b"), ("b", "a"), threads=2)), "r")
+    plain = lock_order_plots(view_of(ordered(("a", "b"))), "p")
+    ring = lock_order_plots(view_of(ordered(("a", "b"), ("b", "a"), threads=2)), "r")
 
     assert plain is not None
     assert ring is not None
@@ -105,7 +109,7 @@ def test_the_picture_leads_back_up_only_where_orders_contradict() -> None:
 def test_without_orders_there_is_no_picture_and_the_page_says_so() -> None:
     trace = parse(TraceBuilder().bytes())
 
-    assert lock_order_plots(lock_order_view(trace), "p") is None
+    assert lock_order_plots(view_of(trace), "p") is None
     assert "No thread took a lock while it held another one." in trace_page([trace], [DIAGNOSIS])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.comparison.frame_difference import frame_difference
 from contention_lab.report.difference_data import walked
+from contention_lab.report.flame_kinds import shown_kinds
 from contention_lab.report.quantity import seconds
 from contention_lab.report.visible_text import name, short_path
 
@@ -94,24 +95,41 @@ def difference_view(kind: FlameKind, root: FrameDifference) -> DifferenceView:
 def run_pair(points: Sequence[PointView], current: PointView) -> tuple[PointView, PointView] | None:
     """Return the runs of a page whose difference it opens with; None if there is one run only.
 
-    The run that the page opens with, after the one of its group with the fewest threads; if that is
-    itself, the one with the most after it.
+    The run that the page opens with, after the one of its group with the fewest threads that waited
+    at all (of traces the first); if that is itself, before the one with the most.
     """
-    others = [point for point in points if point is not current]
-    mine = [point for point in others if point.group == current.group] or others
-    if not mine:
+    waited = [point for point in points if point.waiting_s] or points
+    mine = [point for point in waited if point.group == current.group]
+    ordered = sorted(mine if len(mine) > 1 else points, key=lambda point: point.threads or 0)
+    if len(ordered) < 2:
         return None
-    by_threads = sorted(mine, key=lambda point: point.threads or 0)
-    if (current.threads or 0) < (by_threads[0].threads or 0):
-        return current, by_threads[-1]
-    return by_threads[0], current
+    first, last = ordered[0], ordered[-1]
+    return (current, last) if first is current else (first, current)
 
 
-def run_differences(
-    pair: tuple[PointView, PointView], kinds: Sequence[FlameKind]
+def run_differences(points: Sequence[PointView], current: PointView | None) -> dict[str, Any]:
+    """Return what the template needs to offer the difference of two runs of one page.
+
+    Parameters
+    ----------
+    points
+        The runs of the page.
+    current
+        The one that it opens with.
+    """
+    pair = None if current is None else run_pair(points, current)
+    kinds = shown_kinds(point.flames for point in points)
+    return {
+        "difference_title": "Difference of two runs",
+        "difference_points": points,
+        "difference_pair": pair,
+        "differences": () if pair is None else _differences(*pair, kinds),
+    }
+
+
+def _differences(
+    before: PointView, after: PointView, kinds: Sequence[FlameKind]
 ) -> tuple[DifferenceView, ...]:
-    """Return the differences of two runs of one page, one recording each."""
-    before, after = pair
     return tuple(
         difference_view(kind, frame_difference([before.flames[kind.key]], [after.flames[kind.key]]))
         for kind in kinds
@@ -170,10 +188,10 @@ def _chain(chain: list[FrameDifference]) -> str:
 
 
 def _named(root: FrameDifference, word: Word) -> list[NamedFrame]:
-    """Return the outermost frames with a word, the longest first."""
+    """Return the outermost frames with a word, the longest first. The whole is no frame."""
     found = []
     for node, callers in walked(root):
-        if node.word != word or any(caller.word == word for caller in callers):
+        if not callers or node.word != word or any(one.word == word for one in callers[1:]):
             continue
         caller = name(callers[-1].name) if len(callers) > 1 else ""
         below = sum(1 for _ in walked(node)) - 1

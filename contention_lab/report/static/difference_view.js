@@ -15,6 +15,14 @@ class DifferenceView extends FlameView {
 
   begin() { this.choose(this.view); }
 
+  // The words below the graph are of the runs that the page was made with.
+  choose(view) {
+    super.choose(view);
+    const isFirst = this.choosers.every((chooser) => !chooser || chooser.selectedOptions[0].defaultSelected);
+    if (isFirst) return;
+    for (const words of this.root.querySelectorAll(".in-words")) words.hidden = true;
+  }
+
   restore(wanted) {
     for (const chooser of this.choosers.filter(Boolean)) {
       const run = wanted.get(chooser.id) ?? "";

@@ -2,8 +2,9 @@
  * and isinstance() in both directions.
  *
  * A program may have locks from before the recording, and may have kept type(threading.Lock()) from then.
- * isinstance(ours, original type) goes by __class__, which says the original type; isinstance(an original,
- * our type) goes by the type of our type.
+ * isinstance() goes by __class__: that of ours says the original type, unless nobody can have kept it, and that
+ * of an original says our type as long as the recording lasts. Afterwards originals look as ever, and whoever
+ * has kept our type is answered by the type of that.
  */
 #ifndef CL_DROP_IN_H
 #define CL_DROP_IN_H
@@ -12,6 +13,7 @@
 
 static PyTypeObject *cl_raw_types[2]; /* _thread.lock and _thread.RLock; kept; NULL if replaced */
 static PyTypeObject *cl_own_types[2]; /* ours for them; kept */
+static PyTypeObject *cl_own_meta;     /* what our types are of, when nothing is recorded; kept */
 
 static PyObject *
 cl_drop_in_class(PyObject *object, void *unused)
@@ -25,10 +27,90 @@ cl_drop_in_class(PyObject *object, void *unused)
     return Py_NewRef((PyObject *)Py_TYPE(object));
 }
 
-static PyGetSetDef cl_drop_in_attributes[] = {
-    {"__class__", cl_drop_in_class, NULL, "The class of the original.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
+static PyObject *
+cl_raw_class(PyObject *object, void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        if (Py_IS_TYPE(object, cl_raw_types[i])) {
+            return Py_NewRef((PyObject *)cl_own_types[i]);
+        }
+    }
+    return Py_NewRef((PyObject *)Py_TYPE(object));
+}
+
+/* Setting it does, or refuses, what it does for any object. */
+static int
+cl_drop_in_set_class(PyObject *object, PyObject *value, void *unused)
+{
+    (void)unused;
+    PyObject *attributes = PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__dict__");
+    PyObject *usual = attributes == NULL ? NULL : PyMapping_GetItemString(attributes, "__class__");
+    int done = usual == NULL ? -1 : Py_TYPE(usual)->tp_descr_set(usual, object, value);
+    Py_XDECREF(usual);
+    Py_XDECREF(attributes);
+    return done;
+}
+
+static PyGetSetDef cl_drop_in_attribute = {"__class__", cl_drop_in_class, cl_drop_in_set_class, NULL, NULL};
+static PyGetSetDef cl_raw_attribute = {"__class__", cl_raw_class, cl_drop_in_set_class, NULL, NULL};
+
+/* Gives a type an attribute of its own, or takes it away (NULL). -1: an exception. */
+static int
+cl_drop_in_attach(PyTypeObject *type, PyGetSetDef *attribute)
+{
+    PyObject *descriptor = attribute == NULL ? NULL : PyDescr_NewGetSet(type, attribute);
+    int has_one = PyMapping_HasKeyString(type->tp_dict, "__class__");
+    int done = descriptor != NULL  ? PyDict_SetItemString(type->tp_dict, "__class__", descriptor)
+               : attribute != NULL ? -1
+               : has_one           ? PyDict_DelItemString(type->tp_dict, "__class__")
+                                   : 0;
+    PyType_Modified(type);
+    Py_XDECREF(descriptor);
+    return done;
+}
+
+static void
+cl_drop_in_set_type(PyObject *object, PyTypeObject *type)
+{
+    PyTypeObject *before = Py_TYPE(object);
+    Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef((PyObject *)type)); /* of the same layout: it adds no field */
+    Py_DECREF((PyObject *)before);
+}
+
+/* drop_in_begins(unseen): ours are put in the place of the originals, whose types nobody has seen so far. */
+static PyObject *
+cl_drop_in_begins(PyObject *module, PyObject *unseen)
+{
+    (void)module;
+    for (int i = 0; i < 2; i++) {
+        if (cl_raw_types[i] == NULL) {
+            continue;
+        }
+        if (cl_drop_in_attach(cl_raw_types[i], &cl_raw_attribute) < 0
+            || cl_drop_in_attach(cl_own_types[i], unseen == Py_True ? NULL : &cl_drop_in_attribute) < 0) {
+            return NULL;
+        }
+        cl_drop_in_set_type((PyObject *)cl_own_types[i], &PyType_Type);
+    }
+    Py_RETURN_NONE;
+}
+
+/* drop_in_ends(): the originals are back. */
+static PyObject *
+cl_drop_in_ends(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        cl_drop_in_set_type((PyObject *)cl_own_types[i], cl_own_meta);
+        if (cl_drop_in_attach(cl_own_types[i], &cl_drop_in_attribute) < 0
+            || (cl_raw_types[i] != NULL && cl_drop_in_attach(cl_raw_types[i], NULL) < 0)) {
+            return NULL;
+        }
+    }
+    Py_RETURN_NONE;
+}
 
 static PyObject *
 cl_drop_in_check(PyObject *type, PyObject *object)
@@ -72,6 +154,33 @@ cl_raw_type(PyObject *thread_module, const char *name, const char *full_name)
     return NULL;
 }
 
+static PyObject *cl_allocate_lock(PyObject *module, PyObject *unused);
+
+/* Adds functions that make our locks: those of `_thread`, but for what they do. -1: an exception. */
+static int
+cl_drop_in_add_makers(PyObject *module)
+{
+    static const char *const names[] = {"allocate_lock", "allocate"};
+    static PyMethodDef makers[] = {{"allocate_lock", cl_allocate_lock, METH_NOARGS, NULL},
+                                   {"allocate", cl_allocate_lock, METH_NOARGS, NULL}};
+    PyObject *thread_module = PyImport_ImportModule("_thread"), *name = PyUnicode_FromString("_thread");
+    int done = thread_module == NULL || name == NULL ? -1 : 0;
+    for (int i = 0; i < 2 && done == 0; i++) {
+        PyObject *original = PyObject_GetAttrString(thread_module, names[i]);
+        if (original != NULL && PyCFunction_CheckExact(original)) {
+            makers[i].ml_doc = ((PyCFunctionObject *)original)->m_ml->ml_doc;
+        }
+        PyErr_Clear();
+        Py_XDECREF(original);
+        PyObject *maker = PyCFunction_NewEx(&makers[i], thread_module, name);
+        done = maker == NULL ? -1 : PyModule_AddObjectRef(module, names[i], maker);
+        Py_XDECREF(maker);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(thread_module);
+    return done;
+}
+
 /* Call after the types have been added to the module. -1: an exception. */
 static int
 cl_drop_in_ready(PyObject *module)
@@ -81,19 +190,19 @@ cl_drop_in_ready(PyObject *module)
     if (meta == NULL) {
         return -1;
     }
-    ((PyTypeObject *)meta)->tp_name = "type"; /* what its repr() says */
+    cl_own_meta = (PyTypeObject *)meta;
+    cl_own_meta->tp_name = "type"; /* what its repr() says */
     static const char *const names[] = {"PlainLock", "PlainRLock"};
     for (int i = 0; i < 2; i++) {
         PyObject *type = PyObject_GetAttrString(module, names[i]);
         if (type == NULL) {
-            Py_DECREF(meta);
             return -1;
         }
         cl_own_types[i] = (PyTypeObject *)type;
-        Py_SET_TYPE(type, (PyTypeObject *)Py_NewRef(meta)); /* of the same layout: it adds no field */
     }
-    Py_DECREF(meta);
-    return 0;
+    PyObject *done = cl_drop_in_ends(module, NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : cl_drop_in_add_makers(module);
 }
 
 /* The stand-in for threading.Lock takes no arguments, and says so as the type does since 3.13. */
@@ -140,13 +249,10 @@ cl_allocate_lock(PyObject *module, PyObject *unused)
 }
 
 #define CL_DROP_IN_METHODS \
-    {"allocate_lock", cl_allocate_lock, METH_NOARGS, \
-     "allocate_lock() -> lock object\n(allocate() is an obsolete synonym)\n\n" \
-     "Create a new lock object. See help(type(threading.Lock())) for\n" \
-     "information about locks."}, \
-    {"allocate", cl_allocate_lock, METH_NOARGS, \
-     "allocate_lock() -> lock object\n(allocate() is an obsolete synonym)\n\n" \
-     "Create a new lock object. See help(type(threading.Lock())) for\n" \
-     "information about locks."}
+    {"drop_in_begins", cl_drop_in_begins, METH_O, \
+     "drop_in_begins(unseen)\n--\n\n" \
+     "Our types pass for those of _thread; unseen: nobody can have kept these so far."}, \
+    {"drop_in_ends", cl_drop_in_ends, METH_NOARGS, \
+     "drop_in_ends()\n--\n\nThose of _thread are themselves again."}
 
 #endif

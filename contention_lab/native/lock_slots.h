@@ -128,7 +128,6 @@ static PyType_Slot cl_plain_lock_slots[] = {
     {Py_tp_dealloc, cl_lock_dealloc},
     {Py_tp_repr, cl_lock_repr},
     {Py_tp_methods, cl_plain_lock_methods},
-    {Py_tp_getset, cl_drop_in_attributes},
     {Py_tp_members, cl_lock_members},
     {0, NULL},
 };
@@ -139,7 +138,6 @@ static PyType_Slot cl_rlock_slots[] = {
     {Py_tp_dealloc, cl_lock_dealloc},
     {Py_tp_repr, cl_rlock_repr},
     {Py_tp_methods, cl_rlock_methods},
-    {Py_tp_getset, cl_drop_in_attributes},
     {Py_tp_members, cl_lock_members},
     {0, NULL},
 };

@@ -19,7 +19,7 @@
 #  include "joins.h"
 #  include "kernel_waits.h"
 #  include "locks.h"
-#  include "program.h"
+#  include "program_end.h"
 #  include "semaphores.h"
 #  include "world.h"
 #  if __GLIBC_PREREQ(2, 28)

@@ -30,6 +30,8 @@ static struct {
     const char *meta, *said; /* `said`: at the end, if all is well */
     const char *failed;      /* what a line about a failure begins with */
     int error;               /* why there is no trace, or why it ends early */
+    _Atomic int ended;
+    int leaves;              /* this process is about to end, and to go on as its child */
     struct stat error_stream; /* at the start: only there is anything said at the end */
 } cl_program = {.owned = {.fd = -1}};
 
@@ -204,6 +206,9 @@ cl_program_start(void)
     cl_tallies_begin();
     *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
+    if (cl_program.tables != NULL) {
+        cl_program_tables_grow(cl_program.tables);
+    }
     pthread_key_t key;
     if (syscall(SYS_gettid) == cl_program.process && pthread_key_create(&key, cl_program_first_ends) == 0) {
         pthread_setspecific(key, &cl_program);
@@ -234,74 +239,15 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)
                                            : cl_real.pthread_create(thread, attributes, run, argument);
 }
 
-static void
-cl_program_tell(uint64_t bytes, uint64_t waits)
-{
-    char text[1024];
-    const char *line = cl_program.said;
-    if (cl_program.failed != NULL && cl_program.error != 0) {
-        char why[128] = "", counted[64] = "";
-        if (waits > 0) {
-            snprintf(counted, sizeof counted, "; %llu waits", (unsigned long long)waits);
-        }
-        snprintf(text, sizeof text, "%.640s%s, so %s%s\n", cl_program.failed,
-                 strerror_r(cl_program.error, why, sizeof why),
-                 bytes > 0 ? "the trace ends there" : "there is no trace", counted);
-        line = text;
-    }
-    uint32_t forks = atomic_load_explicit(&cl_program_forks, memory_order_relaxed);
-    if (line == cl_program.said && line != NULL && forks > 0) {
-        snprintf(text, sizeof text, "contention-lab: %u forked child%s not recorded\n%.*s", forks,
-                 forks == 1 ? " was" : "ren were", 900, line);
-        line = text;
-    }
-    struct stat now;
-    if (line != NULL && fstat(2, &now) == 0 && now.st_dev == cl_program.error_stream.st_dev
-        && now.st_ino == cl_program.error_stream.st_ino) {
-        (void)!cl_quiet_write(2, line, strlen(line));
-    }
-}
-
-/* The program ends in order. */
-__attribute__((destructor)) static void
-cl_program_end(void)
-{
-    if (getpid() != cl_program.process) {
-        return;
-    }
-    if (cl_program.owned.fd < 0) {
-        cl_program_tell(0, 0);
-        return;
-    }
-    contention_lab_layer_attach(NULL);
-    if (atomic_load_explicit(&cl_program.started, memory_order_relaxed) && cl_program.tables != NULL) {
-        atomic_store_explicit(&cl_program.stopping, 1, memory_order_release);
-        cl_unpark_one(&cl_program.stopping);
-        pthread_join(cl_program.writer, NULL); /* refused if this is the writer, the last thread of all */
-    }
-    else if (!atomic_load_explicit(&cl_program.started, memory_order_relaxed)) { /* one thread, nobody waits */
-        cl_clock_zero();
-        cl_program.tables = cl_program_tables_make(&cl_program.owned, cl_program.meta);
-        cl_program_flush(cl_program.tables, 1);
-    }
-    uint64_t bytes = 0, waits = 0;
-    if (cl_program.tables != NULL) {
-        waits = cl_program.tables->wait_count;
-        bytes = cl_program.tables->file.bytes_written;
-        cl_program.error = cl_program.tables->file.error;
-        cl_program.owned = cl_program.tables->file.owned; /* it may have been opened again */
-        cl_program_tables_free(cl_program.tables);
-        cl_program.tables = NULL;
-    }
-    int error = cl_owned_close(&cl_program.owned);
-    cl_program.error = cl_program.error != 0 ? cl_program.error : error;
-    cl_program_tell(bytes, waits);
-}
+static void cl_program_end_at_once(void);
 
 static void
 cl_program_has_forked(void)
 {
     atomic_fetch_add_explicit(&cl_program_forks, 1, memory_order_relaxed);
+    if (cl_program.leaves) {
+        cl_program_end_at_once();
+    }
 }
 
 /* In a forked child: the file is the parent's. */
@@ -356,6 +302,7 @@ cl_program_begin(char **environment)
     }
     cl_program.process = getpid();
     pthread_atfork(NULL, cl_program_has_forked, cl_program_forked);
+    at_quick_exit(cl_program_end_at_once);
     if (cl_program.owned.fd >= 0) {
         cl_program.meta = meta;
         cl_crc32_init();

@@ -5,11 +5,14 @@
 #ifndef CL_LAYER_PROGRAM_TABLES_H
 #define CL_LAYER_PROGRAM_TABLES_H
 
+#include <sys/mman.h>
+
 #include "../native_images.h"
 #include "../native_waits.h"
 #include "../park.h"
 
 #define CL_PROGRAM_PAIRS 8192u /* of a lock and a thread: a power of two */
+#define CL_PROGRAM_FIRST_BYTES (1u << 18) /* of a file, at most: its header, the metadata, the end */
 #define CL_PROGRAM_SIGNAL 256u /* no event, but word of a semaphore: a thread posts to it that has never taken it */
 
 typedef struct {
@@ -31,13 +34,24 @@ static const char *const cl_native_type[] = {
 
 static char cl_program_file[CL_SYMBOL_BYTES]; /* the program's own, which has no name as a library */
 
+/* From here on chunks are gathered in memory of the allocator's. */
+static void
+cl_program_tables_grow(cl_program_tables *tables)
+{
+    memset(&tables->file.out, 0, sizeof tables->file.out);
+}
+
 static cl_program_tables *
 cl_program_tables_make(const cl_owned_file *owned, const char *meta)
 {
-    cl_program_tables *tables = calloc(1, sizeof *tables);
-    if (tables == NULL) {
+    /* Not from the allocator: a program may end while it has that one's lock. */
+    cl_program_tables *tables = mmap(NULL, sizeof *tables + CL_PROGRAM_FIRST_BYTES, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (tables == MAP_FAILED) {
         return NULL;
     }
+    tables->file.out.data = (char *)(tables + 1);
+    tables->file.out.room = CL_PROGRAM_FIRST_BYTES;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     tables->file.owned = *owned;
@@ -269,7 +283,7 @@ cl_program_tables_free(cl_program_tables *tables)
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         cl_buffer_free(buffers[i]);
     }
-    free(tables);
+    munmap(tables, sizeof *tables + CL_PROGRAM_FIRST_BYTES);
 }
 
 #endif

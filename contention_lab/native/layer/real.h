@@ -138,6 +138,9 @@
     X(waitid, NULL, int, (idtype_t, id_t, siginfo_t *, int)) \
     X(sigwaitinfo, NULL, int, (const sigset_t *, siginfo_t *)) \
     X(sigtimedwait, NULL, int, (const sigset_t *, siginfo_t *, const struct timespec *)) \
+    X(_exit, NULL, void, (int)) \
+    X(_Exit, NULL, void, (int)) \
+    X(daemon, NULL, int, (int, int)) \
     X(getaddrinfo, NULL, int, \
       (const char *, const char *, const struct addrinfo *, struct addrinfo **)) \
     X(__read_chk, NULL, ssize_t, (int, void *, size_t, size_t)) \

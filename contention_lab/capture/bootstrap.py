@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from contention_lab.capture.existing import Note
+    from contention_lab.capture.functions import Functions
 
 _STARTED_BY = "contention-lab record"
 _HELPER = "from multiprocessing.resource_tracker import main"
@@ -43,6 +44,10 @@ def _begin_main(variables: "Mapping[str, str]") -> None:
     session.is_quiet = "QUIET" in variables
     session.watch = float(variables.get("WATCH", "0"))
     session.aborts = "ABORT" in variables
+    if "FUNCTIONS" in variables:
+        from contention_lab.capture.functions import Functions
+
+        session.functions = Functions(variables["FUNCTIONS_FROM"], int(variables["FUNCTIONS"]))
     if session.subprocesses:
         trace_file.remove_child_traces(session.path)
     try:
@@ -90,13 +95,17 @@ class ProgramSession(Session):
         After how many seconds without a movement a hang is reported; 0 for never.
     aborts : bool
         Whether the program is aborted then.
+    functions : Functions or None
+        What records the functions, too.
     """
 
     shown = ""
     is_quiet = False
     watch = 0.0
     aborts = False
+    functions: "Functions | None" = None
     _failure = ""
+    _timeline = ""
     _stderr: "tuple[int, int] | None" = None
 
     def begin(self, fd: int, started_by: str) -> None:
@@ -107,6 +116,8 @@ class ProgramSession(Session):
             self._write(f"without the native layer ({why}): {native_layer.LOST}")
         super().begin(fd, started_by)
         _core.look_out(int(self.watch * 1e9), self.aborts)
+        if self.functions is not None:
+            self.functions.start()
 
     def do_without(self, error: OSError) -> int:
         """Record without a file; return what stands for its descriptor."""
@@ -115,7 +126,7 @@ class ProgramSession(Session):
 
     def tell(self) -> None:
         """Say where the trace is and what to do with it, or that there is none."""
-        line = self._line()
+        line = self._line(self._with_functions())
         if not line or self._stderr is None or _identity(2) != self._stderr:
             return
         _flush(sys.stdout, sys.__stdout__)
@@ -130,19 +141,45 @@ class ProgramSession(Session):
     def _write(line: str) -> None:
         _core.say(f"contention-lab: {line}\n".encode("utf-8", "backslashreplace"))
 
-    def _line(self) -> str:
+    def _end_core(self) -> None:
+        if self.functions is not None:
+            self.functions.stop()
+        super()._end_core()
+
+    def _with_functions(self) -> tuple[bool, str]:
+        """Join functions and locks; return whether that went well, and what to say of it."""
+        recorded, self.functions = self.functions, None
+        if recorded is None or self._failure:
+            return True, ""
+        from contention_lab.capture import merging
+
+        try:
+            late_ns = recorded.write(merging.raw_path(self.path))
+        except OSError as error:
+            return False, f"without functions: {error.strerror or error}"
+        done, said = merging.join(self.path, late_ns)
+        if not done:
+            return False, f"without functions: {said}"
+        self._timeline = merging.joined_path(self.shown)
+        return True, f"{self._timeline} ({said})"
+
+    def _line(self, functions: tuple[bool, str]) -> str:
         failure = self.failure()
         if failure:
             return f"{self.shown}: {failure}; {self.counted()}"
+        joined, said = functions
         if self.is_quiet:
-            return ""
+            return "" if joined else f"{self.shown}: {said}"
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
         also += _those_missing(self.unrecorded)
         traces = trace_file.quoted(self.shown)
         if children:
             traces += f" {trace_file.quoted(os.path.splitext(self.shown)[0])}.*.clt"
+        also += f", and {said}" if said else ""
         next_line = f"next: contention-lab diagnose {traces}"
+        if said and joined:
+            next_line += f", contention-lab view {trace_file.quoted(self._timeline)}"
         return f"wrote {self.shown} ({self.counted()}){also}; {next_line}"
 
 

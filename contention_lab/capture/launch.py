@@ -58,7 +58,12 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
     refused = refusal(request.program)
     if refused is not None:
         raise LaunchError(*refused)
-    if request.program and native_program.is_native(request.program):
+    native = bool(request.program) and native_program.is_native(request.program)
+    if request.functions and native:
+        raise LaunchError("--functions is for Python: leave it out for a program that is not")
+    if request.functions and not _viztracer():
+        raise LaunchError("--functions needs viztracer for this Python: pip install viztracer")
+    if native:
         _launch_native(request)
     flags = sys.flags
     if flags.isolated or flags.ignore_environment or flags.no_site:
@@ -67,7 +72,7 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
         raise LaunchError(
             "this Python does not know its own executable, so it cannot be started again"
         )
-    environment = dict(os.environ)
+    environment = _environment()
     if request.can_run():
         output = _output(request)
         environment = add_to(environment, _main_variables(request, output, _layer(request)))
@@ -106,7 +111,7 @@ def _launch_native(request: "Request") -> "NoReturn":
         for name, value in native_program.variables(request.program, output, said, failed).items()
     }
     try:
-        os.execve(path, request.program, native_program.environment(os.environ, layer, added))
+        os.execve(path, request.program, native_program.environment(_environment(), layer, added))
     except OSError as error:
         status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
         raise LaunchError(f"{request.program[0]}: {error.strerror}", status) from None
@@ -127,6 +132,19 @@ def child_variables(trace: str, level: str, layer: str, *, existing: bool) -> "d
     return _variables("child", trace, level, layer, existing=existing, subprocesses=True)
 
 
+def _environment() -> "dict[str, str]":
+    """Return what this process was given: a Python in the C locale adds LC_CTYPE to that."""
+    environment = dict(os.environ)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = b"\0" + file.read()
+    except OSError:
+        return environment
+    if b"\0LC_CTYPE=" not in given and environment.get("LC_CTYPE") == "C.UTF-8":
+        del environment["LC_CTYPE"]
+    return environment
+
+
 def add_to(
     environment: "Mapping[Any, Any]", variables: "Mapping[str, str]", *, in_bytes: bool = False
 ) -> "dict[Any, Any]":
@@ -143,12 +161,19 @@ def add_to(
         value = result.get(os.fsencode(preload) if in_bytes else preload)
         before_us = None if value is None else os.fsdecode(value)
         added[preload] = native_layer.with_layer(before_us, layer)
-    for name, value in added.items():
-        if in_bytes:
-            result[os.fsencode(name)] = os.fsencode(value)
-        else:
-            result[name] = value
+    # The last ones, LD_PRELOAD before all others: so they are taken out again without a gap.
+    for name in sorted(added, key=lambda name: name != native_layer.PRELOAD):
+        word = os.fsencode(name) if in_bytes else name
+        result.pop(word, None)
+        result[word] = os.fsencode(added[name]) if in_bytes else added[name]
     return result
+
+
+def _viztracer() -> str:
+    """The file of viztracer's recorder, or nothing."""
+    from contention_lab.capture import functions
+
+    return functions.find()
 
 
 def _layer(request: "Request") -> str:
@@ -179,6 +204,9 @@ def _main_variables(request: "Request", output: str, layer: str) -> "dict[str, s
         variables[f"{PREFIX}QUIET"] = "1"
     if request.watch:
         variables[f"{PREFIX}WATCH"] = repr(request.watch)
+    if request.functions:
+        variables[f"{PREFIX}FUNCTIONS"] = str(request.functions)
+        variables[f"{PREFIX}FUNCTIONS_FROM"] = _viztracer()
     if request.aborts:
         variables[f"{PREFIX}ABORT"] = "1"
     if not request.output_given:

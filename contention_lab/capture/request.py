@@ -13,8 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LEVELS = ("counters", "profile", "trace")
+FUNCTION_ENTRIES = 1_000_000
+"""Calls of functions that are kept by default, the last ones; each takes about 100 bytes."""
+FUNCTION_ENTRIES_RANGE = (1_000, 100_000_000)
 
-_VALUED = {"-o": "output", "--output": "output", "--level": "level", "--watch": "watch"}
+_VALUED = {
+    "-o": "output",
+    "--output": "output",
+    "--level": "level",
+    "--watch": "watch",
+    "--function-entries": "function entries",
+}
 _FLAGS = {
     "--existing": "existing",
     "--subprocesses": "subprocesses",
@@ -22,6 +31,7 @@ _FLAGS = {
     "--quiet": "quiet",
     "--no-native-layer": "no native layer",
     "--abort": "abort",
+    "--functions": "functions",
 }
 PYTHON_SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
 
@@ -43,11 +53,14 @@ class Request:
         After how many seconds without a movement a hang is reported; 0 for never.
     aborts : bool
         Whether the program is aborted then.
+    functions : int
+        How many calls of functions to keep; 0 to record none.
     """
 
     __slots__ = (
         "aborts",
         "existing",
+        "functions",
         "level",
         "native_layer",
         "output",
@@ -70,6 +83,7 @@ class Request:
         native_layer: bool = True,
         watch: float = 0.0,
         aborts: bool = False,
+        functions: int = 0,
     ) -> None:
         self.program = list(program)
         self.output_given = output is not None
@@ -81,6 +95,7 @@ class Request:
         self.native_layer = native_layer
         self.watch = watch
         self.aborts = aborts
+        self.functions = functions
 
     def can_run(self) -> bool:
         """Whether there is something to record: else Python says at once what is wrong."""
@@ -115,7 +130,7 @@ def read(arguments: "Sequence[str]") -> Request | None:
             flags.add(_FLAGS[word])
         elif word in _VALUED:
             values[_VALUED[word]] = next(words, "")
-        elif equals and name in ("--output", "--level", "--watch"):
+        elif equals and name in _VALUED and name.startswith("--"):
             values[_VALUED[name]] = value
         else:
             return None
@@ -123,7 +138,8 @@ def read(arguments: "Sequence[str]") -> Request | None:
         return None
     level = values.get("level", "profile")
     watch = seconds(values["watch"]) if "watch" in values else 0.0
-    if level not in LEVELS or watch is None or ("abort" in flags and not watch):
+    entries = function_entries(values.get("function entries"), "functions" in flags)
+    if level not in LEVELS or watch is None or ("abort" in flags and not watch) or entries is None:
         return None
     return Request(
         program,
@@ -135,7 +151,18 @@ def read(arguments: "Sequence[str]") -> Request | None:
         native_layer="no native layer" not in flags,
         watch=watch,
         aborts="abort" in flags,
+        functions=entries,
     )
+
+
+def function_entries(text: str | None, wanted: bool) -> int | None:
+    """Read how many calls of functions to keep, 0 if none are wanted; None if that is no number."""
+    if not wanted:
+        return 0 if text is None else None
+    if text is None:
+        return FUNCTION_ENTRIES
+    least, most = FUNCTION_ENTRIES_RANGE
+    return int(text) if text.isdecimal() and least <= int(text) <= most else None
 
 
 def seconds(text: str) -> float | None:

@@ -39,7 +39,14 @@ from typing import TYPE_CHECKING
 import click
 
 from contention_lab.capture.launch import LaunchError, launch
-from contention_lab.capture.request import LEVELS, Request, is_program, split
+from contention_lab.capture.request import (
+    FUNCTION_ENTRIES,
+    FUNCTION_ENTRIES_RANGE,
+    LEVELS,
+    Request,
+    is_program,
+    split,
+)
 from contention_lab.cli.failure import PROGRAM
 
 if TYPE_CHECKING:
@@ -93,6 +100,18 @@ class ProgramCommand(click.Command):
     "each other, print who holds what and who waits where, write the trace, and go on.",
 )
 @click.option("--abort", is_flag=True, help="With --watch: abort the program then.")
+@click.option(
+    "--functions",
+    is_flag=True,
+    help="Also record which functions run when, by viztracer, into one timeline with waits and "
+    "holds: PROGRAM.functions.json. The program runs several times as long as without.",
+)
+@click.option(
+    "--function-entries",
+    metavar="N",
+    type=click.IntRange(*FUNCTION_ENTRIES_RANGE),
+    help=f"With --functions: keep the last N calls.  [default: {FUNCTION_ENTRIES:,}]",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m`.")
 @click.option("-c", "code", metavar="CODE", help="Run code, as `python -c`.")
 @click.pass_context
@@ -106,6 +125,8 @@ def command(
     watch: float | None,
     abort: bool,
     no_native_layer: bool,
+    functions: bool,
+    function_entries: int | None,
     module: str | None,
     code: str | None,
 ) -> None:
@@ -114,6 +135,8 @@ def command(
     program: Sequence[str] = ctx.obj
     if abort and watch is None:
         raise click.UsageError("--abort goes with --watch SECONDS", ctx)
+    if function_entries is not None and not functions:
+        raise click.UsageError("--function-entries goes with --functions", ctx)
     if not is_program(program):
         raise click.UsageError("there is no program to record: give a script, -m or -c", ctx)
     request = Request(
@@ -126,6 +149,7 @@ def command(
         native_layer=not no_native_layer,
         watch=watch or 0.0,
         aborts=abort,
+        functions=(function_entries or FUNCTION_ENTRIES) if functions else 0,
     )
     try:
         launch(request, sys.argv[1:])

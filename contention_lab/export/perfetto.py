@@ -28,7 +28,7 @@ from contention_lab.report.visible_text import name
 from contention_lab.trace.layer_schema import WorldCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -66,19 +66,51 @@ class _Slices:
 
 def write(trace: Trace, sink: BinaryIO, view: View | None) -> None:  # noqa: ARG001
     """Write the timeline."""
-    tids = _Tids(trace)
+    write_events(trace, sink)
+    write_end(trace, sink, {})
+
+
+def write_events(
+    trace: Trace,
+    sink: BinaryIO,
+    *,
+    base_ns: int = 0,
+    others: Callable[[Mapping[int, int]], Iterable[bytes]] | None = None,
+) -> None:
+    """Write the timeline up to the last event.
+
+    Parameters
+    ----------
+    trace
+        A trace.
+    sink
+        Where to.
+    base_ns
+        The time at which the recording began; times are counted from it by default.
+    others
+        Returns events of another recorder, as JSON, which have the first lane of each thread. It is
+        given the numbers that these lanes have, by the system's number of the thread.
+    """
+    tids = _Tids(trace, base_ns, apart=others is not None)
     words = Words(trace, json.dumps)  # a text in quotes
     sink.write(b'{"traceEvents":[')
     lines = [_event(ph="M", pid=trace.pid, name="process_name", args={"name": program_name(trace)})]
     sink.write(",\n".join(lines).encode())
     wait_lane = _draw(sink, trace.pid, tids, _waits(trace, words), _WAITS)
     hold_lane = _draw(sink, trace.pid, tids, _holds(trace, words), _HOLDS)
-    for line in (*_arrows(trace, tids, wait_lane, hold_lane), *_counters(trace), *tids.lines()):
+    arrows = _arrows(trace, tids, wait_lane, hold_lane)
+    for line in (*arrows, *_counters(trace, base_ns), *tids.lines()):
         sink.write(f",\n{line}".encode())
+    for part in others(tids.first_lanes()) if others is not None else ():
+        sink.write(b",\n" + part)
+
+
+def write_end(trace: Trace, sink: BinaryIO, facts: Mapping[str, Any]) -> None:
+    """Write what follows the last event, with facts about the file."""
     about = {key: trace.meta[key] for key in ("package_version", "python") if key in trace.meta}
     end: dict[str, Any] = {
         "displayTimeUnit": "ns",
-        "otherData": {**about, "arrows": f"of the {MOST_ARROWS} longest waits at most"},
+        "otherData": {**about, "arrows": f"of the {MOST_ARROWS} longest waits at most", **facts},
     }
     sink.write(b"],\n" + json.dumps(end)[1:].encode())
 
@@ -86,20 +118,40 @@ def write(trace: Trace, sink: BinaryIO, view: View | None) -> None:  # noqa: ARG
 class _Tids:
     """Numbers of the lanes: the system's number of a thread for its waits, else numbers of ours."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, base_ns: int, *, apart: bool) -> None:
+        self.base_ns = base_ns
         self._trace = trace
-        natives = Counter(thread.native_id for thread in trace.threads.values())
+        self._apart = apart
+        threads = [thread for thread in trace.threads.values() if not thread.is_task]
+        # A Python thread may come back as another, native one for the moment in which it ends.
+        python = Counter(thread.native_id for thread in threads if thread.from_python)
+        threads = [one for one in threads if one.from_python or one.native_id not in python]
+        count = Counter(thread.native_id for thread in threads)
         self._native = {
             thread.id: thread.native_id
-            for thread in trace.threads.values()
-            if thread.native_id and natives[thread.native_id] == 1 and not thread.is_task
+            for thread in threads
+            if thread.native_id and count[thread.native_id] == 1
         }
         self._used: set[tuple[int, int]] = set()
 
     def of(self, thread: int, lane: int) -> int:
         """Return the number of a lane of a thread."""
+        if self._apart:
+            return _FIRST_OWN_TID + thread * (_LANES + 1) + lane + 1
         native = self._native.get(thread) if lane == _WAITS else None
         return native or _FIRST_OWN_TID + thread * _LANES + lane
+
+    def first_lanes(self) -> dict[int, int]:
+        """Return the numbers of the lanes that another recorder fills, by the system's numbers.
+
+        Viewers order lanes by their numbers, and put first that of the main thread, which has the
+        number of the process.
+        """
+        main = self._trace.pid
+        return {
+            native: native if native == main else self.of(thread, -1)
+            for thread, native in self._native.items()
+        }
 
     def column(self, thread: Integers, lane: Integers) -> list[int]:
         """Return the numbers of many."""
@@ -114,14 +166,27 @@ class _Tids:
 
     def lines(self) -> Iterator[str]:
         """Yield the events that name the lanes and order them by thread."""
+        if self._apart:
+            yield from self._lines_of_others()
         for thread, lane in sorted(self._used):
-            title = "holds: " if lane >= _HOLDS else ""  # first, since viewers cut the end off
+            waits = "waits: " if self._apart else ""
+            title = "holds: " if lane >= _HOLDS else waits  # first: viewers cut the end off
             title += name(self._trace.thread(thread).label)
             extra = lane - (_HOLDS if lane >= _HOLDS else _WAITS)
             title += f" ({extra + 1})" if extra else ""
             place = {"pid": self._trace.pid, "tid": self.of(thread, lane)}
             yield _event(ph="M", name="thread_name", args={"name": title}, **place)
-            index = {"sort_index": thread * _LANES + lane}
+            index = {"sort_index": thread * _LANES + lane + 1}
+            yield _event(ph="M", name="thread_sort_index", args=index, **place)
+
+    def _lines_of_others(self) -> Iterator[str]:
+        """Yield the events that put the threads' own lanes, which another recorder fills, first."""
+        numbers = self.first_lanes()
+        for thread, native in sorted(self._native.items()):
+            place = {"pid": self._trace.pid, "tid": numbers[native]}
+            title = name(self._trace.thread(thread).label)
+            yield _event(ph="M", name="thread_name", args={"name": title}, **place)
+            index = {"sort_index": thread * _LANES}
             yield _event(ph="M", name="thread_sort_index", args=index, **place)
 
 
@@ -211,6 +276,7 @@ def _draw(sink: BinaryIO, pid: int, tids: _Tids, slices: _Slices, group: int) ->
         part = order[first : first + _BLOCK]
         start = slices.start_ns[part]
         length = slices.end_ns[part] - start
+        start = start + tids.base_ns
         rows = zip(
             tids.column(slices.thread[part], lane[first : first + _BLOCK]),
             *(number.tolist() for ns in (start, length) for number in (ns // 1000, ns % 1000)),
@@ -242,7 +308,7 @@ def _arrows(trace: Trace, tids: _Tids, wait_lane: Integers, hold_lane: Integers)
             f'{{"ph":"{phase}",{bound}"pid":{trace.pid},"tid":%d,"ts":%d.%03d,"id":%d,'
             '"name":"release to acquire","cat":"hand-over"}'
         )
-        before = np.maximum(end_ns - 1, 0)
+        before = np.maximum(end_ns - 1, 0) + tids.base_ns
         rows = zip(
             tids.column(thread, lane),
             (before // 1000).tolist(),
@@ -253,7 +319,7 @@ def _arrows(trace: Trace, tids: _Tids, wait_lane: Integers, hold_lane: Integers)
         yield from (template % row for row in rows)
 
 
-def _counters(trace: Trace) -> Iterator[str]:
+def _counters(trace: Trace, base_ns: int) -> Iterator[str]:
     """Yield how many threads wait for each of the most waited-for locks."""
     spans = lock_waits(trace)
     seen: Counter[str] = Counter()
@@ -266,7 +332,8 @@ def _counters(trace: Trace) -> Iterator[str]:
         title = f"waiting: {label}" + (f" ({seen[label]})" if seen[label] > 1 else "")
         head = json.dumps({"ph": "C", "pid": trace.pid, "name": title})[:-1]
         points = waiters_over_time(mine.start_ns, mine.end_ns, MOST_POINTS)
-        for time_ns, waiting in zip(*(column.tolist() for column in points), strict=True):
+        for since_ns, waiting in zip(*(column.tolist() for column in points), strict=True):
+            time_ns = since_ns + base_ns
             ts = f"{time_ns // 1000}.{time_ns % 1000:03d}"
             yield f'{head},"ts":{ts},"args":{{"threads":{waiting}}}}}'
 

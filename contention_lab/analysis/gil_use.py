@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from contention_lab.analysis.activity import Activity
 from contention_lab.analysis.distinct import places, values
 from contention_lab.analysis.gil_blame import bounds
 from contention_lab.analysis.thread_samples import thread_samples
@@ -63,6 +64,11 @@ class GilThread:
         How often it waited for the GIL, for more than a tenth of a switch interval.
     wait_each_s
         How long a return usually waited: the median.
+    takings
+        How often it got the GIL; 0 where that is not counted.
+    on_core_share
+        Share of its time wanting a core that it had one: a thread that is taken off its core keeps
+        the GIL, and everybody else waiting, without running. 1 where that is not known.
     """
 
     thread: Thread
@@ -74,11 +80,18 @@ class GilThread:
     blocked_s: float
     returns: int
     wait_each_s: float
+    takings: int = 0
+    on_core_share: float = 1.0
 
     @property
     def held_each_s(self) -> float:
         """How long it had the GIL between two waits for it, on average."""
         return self.held_s / max(1, self.returns)
+
+    @property
+    def ran_each_s(self) -> float:
+        """How long it ran each time that it had the GIL, on average."""
+        return self.held_s * self.on_core_share / max(1, self.takings or self.returns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +135,9 @@ def gil_use(trace: Trace) -> GilUse | None:
     if totals:
         held = {thread: int(total["held_ns"]) / 1e9 for thread, total in totals.items()}
         held_share = min(1.0, sum(held.values()) * 1e9 / max(1, trace.duration_ns))
+    activity = Activity(trace)
     threads = tuple(
-        _thread(trace, thread, samples, waits, held.get(thread.id, 0.0), interval_s)
+        _thread(activity, thread, samples, waits, held.get(thread.id, 0.0), interval_s)
         for thread in trace.threads.values()
         if not thread.is_task
     )
@@ -199,14 +213,14 @@ class _RecordedWaits:
 
 
 def _thread(
-    trace: Trace,
+    activity: Activity,
     thread: Thread,
     samples: Samples,
     waits: _RecordedWaits,
     held_s: float,
     interval_s: float,
 ) -> GilThread:
-    end_ns = thread.end_ns or max(trace.duration_ns, thread.start_ns)
+    end_ns = thread.end_ns or max(activity.trace.duration_ns, thread.start_ns)
     wall_s = max(0, end_ns - thread.start_ns) / 1e9
     recorded_s = min(wall_s, waits.whole_s.get(thread.id, 0.0))
     after_s = min(recorded_s, waits.gil_s.get(thread.id, 0.0))
@@ -237,6 +251,8 @@ def _thread(
         - after_s,
         returns=len(every),
         wait_each_s=float(np.median(every)) if len(every) else 0.0,
+        takings=int(total["holds"]) if total is not None else 0,
+        on_core_share=activity.on_cpu_share(thread.id),
     )
 
 

@@ -14,6 +14,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_COVERING,
     LEAST_GIL_WAIT_SHARE,
     LEAST_HUNGRY,
+    LEAST_KEPT,
     LEAST_SPIN_OF_CPU,
     LEAST_TAKING_PART,
     LEAST_UNDER_GIL,
@@ -96,7 +97,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
       between blocking calls suffer from a convoy, which is another finding);
     - these threads spend a fifth or more of their time waiting for it while somebody has it;
     - what they run is no loop of failed tries at a lock: that is spinning, whatever it holds;
-    - they do run, and do not wait for a lock of native code with the GIL in hand.
+    - they do run, and do not wait for a lock of native code with the GIL in hand, nor for a core
+      that the machine has taken away: where threads run only briefly each time that they have the
+      GIL, waiting counts by the share of their time wanting a core that they had one.
 
     Locks whose holders are nearly always waiting for the GIL while others wait, or that are
     waited for while nobody holds them, are acquitted: a woken thread owns the lock long before it
@@ -114,7 +117,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     wait_s = sum(one.wait_s for one in field.hungry)
     wanting_s = sum(one.held_s + one.wait_s for one in field.hungry)
     of_gil = 1.0 - share_of_gil_waits(file)
-    severity = min(field.waiting(field.hungry) * of_gil, LARGEST_SEVERITY)
+    running = _running_share(field, gil.switch_interval_s)
+    severity = min(field.waiting(field.hungry) * of_gil * running, LARGEST_SEVERITY)
     if len(field.hungry) < 2 or severity < LEAST_GIL_WAIT_SHARE or wait_s < LEAST_WAIT_S:
         return
     threads = [one.thread.id for one in field.hungry]
@@ -144,6 +148,22 @@ def find(file: CaseFile) -> Iterator[Finding]:
         remedies=(_without_gil(wanting_s, held_s, file.program.cores, covering),),
         acquits=tuple(_innocent(file)),
     )
+
+
+def _running_share(field: Competition, interval_s: float) -> float:
+    """Return what the waiting for the GIL counts: less where its holders lack a core.
+
+    By the median of the time that they had it: half of that is by threads that run for as long.
+    """
+    held = sorted(field.hungry, key=lambda one: one.ran_each_s)
+    whole_s, below_s = sum(one.held_s for one in held), 0.0
+    for one in held:
+        below_s += one.held_s
+        if below_s >= whole_s / 2 and one.ran_each_s >= LEAST_KEPT * interval_s:
+            return 1.0
+        if below_s >= whole_s / 2:
+            break
+    return sum(one.held_s * one.on_core_share for one in held) / whole_s if whole_s else 1.0
 
 
 def spins(file: CaseFile) -> bool:

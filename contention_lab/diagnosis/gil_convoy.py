@@ -9,11 +9,12 @@ import numpy as np
 from contention_lab.diagnosis.busy_polling import pollers
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.gil_bound import competition, spins
-from contention_lab.diagnosis.gil_parties import gil_parties
+from contention_lab.diagnosis.gil_parties import caused_share, gil_parties
 from contention_lab.diagnosis.native_lock import share_of_gil_waits
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_INTERVALS,
+    LEAST_KEPT,
     LEAST_RETURNS,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
@@ -36,7 +37,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - some threads need the GIL only briefly at a time, between blocking calls;
     - each time they want it back they wait for about a switch interval or more, and that adds up
       to a tenth or more of their time;
-    - meanwhile another thread keeps the GIL for as long as it may.
+    - meanwhile another thread keeps the GIL for as long as it may, and runs: one that needs it
+      briefly keeps it, too, if its core is taken away just then, which is the machine's doing.
 
     Severity is the share of the time of all threads that compete for the GIL.
     """
@@ -51,17 +53,20 @@ def find(file: CaseFile) -> Iterator[Finding]:
         and one.returns >= LEAST_RETURNS
         and one.wait_each_s >= LEAST_INTERVALS * gil.switch_interval_s
     )
-    wait_s = sum(one.wait_s for one in late)
+    keepers = [
+        one.thread.id
+        for one in field.hungry
+        if one.ran_each_s >= LEAST_KEPT * gil.switch_interval_s
+    ]
+    waiting = [one.thread.id for one in late]
+    kept_share = caused_share(file.trace, waiting, keepers)
+    wait_s = sum(one.wait_s for one in late) * kept_share
+    lived_s = sum(one.wall_s for one in late)
     of_gil = 1.0 - share_of_gil_waits(file)
-    severity = min(field.waiting(late) * of_gil, LARGEST_SEVERITY)
-    if not late or not field.hungry or wait_s * of_gil < LEAST_WAIT_S:
+    severity = min(field.waiting(late) * kept_share * of_gil, LARGEST_SEVERITY)
+    if not keepers or wait_s * of_gil < max(LEAST_WAIT_S, LEAST_WAIT_SHARE * lived_s):
         return
-    victims, culprits = gil_parties(
-        file.trace,
-        [one.thread.id for one in late],
-        [one.thread.id for one in field.hungry],
-        wait_s,
-    )
+    victims, culprits = gil_parties(file.trace, waiting, keepers, wait_s)
     each_s = float(np.median([one.wait_each_s for one in late]))
     several = "s" * (len(late) != 1)
     yield Finding(
@@ -70,7 +75,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
         summary=(
             f"{len(late)} thread{several} that do{'es' * (not several)} little between blocking "
             f"calls wait{'s' * (not several)} for the GIL {duration(each_s)} at a time, "
-            f"{percent(wait_s / sum(one.wall_s for one in late))} of the time, because "
+            f"{percent(wait_s / lived_s)} of the time, because "
             f"{acting(culprits, 'keep')} it for a switch interval "
             f"({duration(gil.switch_interval_s)}) each time; no lock is at fault."
         ),
@@ -81,7 +86,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
             "gil_wait_s": wait_s,
             "wait_each_s": each_s,
             "threads": len(late),
-            "computing_threads": len(field.hungry),
+            "computing_threads": len(keepers),
             "gil_held_share": gil.held_share,
             "switch_interval_s": gil.switch_interval_s,
         },

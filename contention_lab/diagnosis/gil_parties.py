@@ -55,6 +55,20 @@ def gil_parties(
     )
 
 
+def caused_share(trace: Trace, victims: Collection[int], culprits: Collection[int]) -> float:
+    """Return the share of the victims' waiting, while anybody has the GIL, that culprits have it.
+
+    1 where holds are not recorded.
+    """
+    waits, holds = trace.gil_waits, trace.gil_holds
+    waits = waits[np.isin(waits["thread"], [*victims])]
+    if not len(waits) or not len(holds):
+        return 1.0
+    caused = caused_ns(waits, holds).astype(np.float64)
+    whole = float(caused.sum())
+    return float(caused[np.isin(holds["thread"], [*culprits])].sum()) / whole if whole else 1.0
+
+
 def _at(trace: Trace, by_stack: Mapping[int, int], total_s: float) -> tuple[Party, ...]:
     """Return the places of stacks; what has none is divided as the rest."""
     known = {stack: ns for stack, ns in by_stack.items() if trace.stack(stack)}

@@ -215,6 +215,12 @@ LIGHT_USE: Final = 0.5
 holder has in all, below which it uses it lightly. Whoever computes keeps it for an interval or
 more while others wait."""
 
+LEAST_KEPT: Final = 0.1
+"""Share of a switch interval that threads must run each time they have the GIL, to be what others
+wait for. Who computes runs for an interval, or for a scheduler slice where many want the core: a
+fifth of one and more. Who blocks in between runs for a hundredth; if others wait for an interval
+all the same, the machine has taken its core away meanwhile."""
+
 LEAST_HUNGRY: Final = 0.5
 """Share of the use of the GIL by threads that keep it, below which no such thread is the reason for
 the waiting of others."""

@@ -263,6 +263,43 @@ def test_waiting_for_a_core_with_the_gil_free_is_not_called_bound_by_the_gil() -
     assert diagnose(parse(builder.bytes())).findings == ()
 
 
+def displaced(*, takings: int) -> Diagnosis:
+    """Two threads wait for the GIL while one that has it is off its core most of the time."""
+    builder = TraceBuilder(meta={"machine": {"cores": 2}}, duration_ns=600 * MS)
+    names = ("compact", "write", "write")
+    stacks = [builder.add_stack(builder.add_frame(name, "/src/store.py", 4)) for name in names]
+    holder, *others = (builder.add_thread(name) for name in names)
+    for at in range(30):
+        start = at * 20 * MS
+        builder.add_layer_event(
+            ChunkKind.GIL_HOLDS, thread=holder, start_ns=start, end_ns=start + 12 * MS,
+            stack=stacks[0],
+        )  # fmt: skip
+        for other in others:
+            builder.add_layer_event(
+                ChunkKind.GIL_WAITS, thread=other, start_ns=start, end_ns=start + 12 * MS,
+                stack=stacks[1],
+            )  # fmt: skip
+        builder.add_state(start, holder, State.RUNNABLE, cpu_ns=at * 2 * MS, delay_ns=at * 18 * MS)
+    builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=holder, holds=takings, held_ns=360 * MS)
+    for other in others:
+        builder.add_layer_event(
+            ChunkKind.GIL_TOTALS, thread=other, waits=30, wait_ns=360 * MS, holds=30, held_ns=MS
+        )
+    builder.set_status(process_cpu_ns=60 * MS)
+    return diagnose(parse(builder.bytes()))
+
+
+def test_a_thread_that_computes_makes_a_convoy_however_busy_the_machine_is() -> None:
+    (finding,) = displaced(takings=30).findings
+    assert finding.kind == "gil-convoy"
+    assert [party.site.function for party in finding.culprits if party.site] == ["compact"]
+
+
+def test_a_thread_whose_core_is_taken_away_is_not_blamed_for_keeping_the_gil() -> None:
+    assert displaced(takings=120).verdict == "healthy"
+
+
 def test_it_is_said_that_the_gil_was_only_sampled() -> None:
     diagnosis = Turns().diagnosis()
 

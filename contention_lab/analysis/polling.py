@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 QUEUE: Final = "in Queue"
 """How the type of a queue's lock ends."""
+PUTS: Final = ("Queue.put", "Queue.put_nowait")
+"""How the names of a queue's methods end that put something in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +87,45 @@ def vain_waits(trace: Trace, longest_s: float, most_success: float) -> tuple[Loo
 def vain_gets(trace: Trace, least_ratio: float) -> tuple[Looks, ...]:
     """Return queues that threads looked into many times as often as others did anything to them.
 
+    Threads that were seen putting something in are none of those who only look.
+
     Parameters
     ----------
     trace
         The trace.
     least_ratio
-        How many times as often a thread must have taken the lock as all others.
+        How many times as often each of the threads must have taken the lock as all others together.
     """
     counters = trace.counters
     found = []
     for lock in trace.locks.values():
         if not lock.type.endswith(QUEUE):
             continue
-        mine = counters[counters["lock"] == lock.id]
-        acquires = mine["acquires"].astype(np.int64)
-        if len(mine) < 2 or not acquires.sum():
+        mine = counters[(counters["lock"] == lock.id) & (counters["acquires"] > 0)]
+        mine = mine[np.argsort(-mine["acquires"].astype(np.int64), kind="stable")]
+        acquires, threads = mine["acquires"].astype(np.int64), mine["thread"].tolist()
+        before = np.cumsum(acquires)
+        others = before[-1] - before if len(before) else before
+        enough = acquires[:-1] >= least_ratio * np.maximum(1, others[:-1])
+        if not enough.any():
             continue
-        at = int(np.argmax(acquires))
-        vain = int(2 * acquires[at] - acquires.sum())  # each of the others' may be a put
-        if acquires[at] >= least_ratio * max(1, int(acquires.sum() - acquires[at])):
-            found.append(Looks(lock.id, (int(mine["thread"][at]),), vain, 0.0, 0.0))
+        count = int(np.flatnonzero(enough)[0]) + 1  # all before took it as often or more
+        looking = tuple(sorted(threads[:count]))
+        if not _puts(trace, lock.id, looking):
+            vain = int(before[count - 1] - others[count - 1])  # each of the others' may be a put
+            found.append(Looks(lock.id, looking, vain, 0.0, 0.0))
     return tuple(found)
+
+
+def _puts(trace: Trace, lock: int, threads: tuple[int, ...]) -> bool:
+    """Tell whether threads were seen putting something into a queue, waiting for it or not."""
+    waits, states = trace.wait_columns, trace.states
+    waited = np.isin(waits["thread"], threads) & (waits["lock"] == lock)
+    seen = np.isin(states["thread"], threads)
+    stacks = np.unique(np.concatenate([waits["stack"][waited], states["stack"][seen]])).tolist()
+    return any(
+        frame.function.endswith(PUTS) for stack in stacks for frame in trace.stack(int(stack))
+    )
 
 
 def vain_tries(trace: Trace) -> tuple[Looks, ...]:

@@ -70,8 +70,11 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
 
 def pollers(trace: Trace) -> set[int]:
-    """Return the threads that wait with tiny timeouts in vain, again and again."""
-    every = vain_waits(trace, LONGEST_POLL_S, MOST_FOUND)
+    """Return the threads that look in vain, or wait with tiny timeouts, again and again."""
+    every = (
+        *vain_waits(trace, LONGEST_POLL_S, MOST_FOUND),
+        *vain_gets(trace, LEAST_POLL_RATIO),
+    )
     return {
         thread
         for looks in every

@@ -212,17 +212,26 @@ def test_waiting_with_a_timeout_is_mostly_fine(changes: dict[str, Any]) -> None:
 
 
 def queue(
-    *, gets: int = 5000, puts: int = 20, lock_type: str = "threading.Lock in Queue"
+    *,
+    gets: int = 5000,
+    puts: int = 20,
+    lock_type: str = "threading.Lock in Queue",
+    readers: int = 1,
+    method: str = "Queue.get",
 ) -> Diagnosis:
     builder = TraceBuilder(meta=CORES, duration_ns=1000 * MS)
     made = builder.add_frame("<module>", "/src/job.py", 3)
     lock = builder.add_lock(lock_type, name="inbox", site=made)
-    receive = builder.add_stack(builder.add_frame("receive", "/src/job.py", 20))
-    reader = builder.add_thread("reader", cpu_ns=600 * MS)
+    receive = builder.add_stack(
+        builder.add_frame(method, "/usr/lib/python3.11/queue.py", 150),
+        builder.add_frame("receive", "/src/job.py", 20),
+    )
     writer = builder.add_thread("writer", cpu_ns=10 * MS)
-    builder.add_counter(lock, reader, acquires=gets)
     builder.add_counter(lock, writer, acquires=puts)
-    builder.add_state(5 * MS, reader, State.RUNNABLE, stack=receive)
+    for number in range(readers):
+        reader = builder.add_thread(f"reader {number}", cpu_ns=600 * MS // readers)
+        builder.add_counter(lock, reader, acquires=gets)
+        builder.add_state(5 * MS, reader, State.RUNNABLE, stack=receive)
     builder.set_status(process_cpu_ns=700 * MS)
     return diagnose(parse(builder.bytes()))
 
@@ -235,7 +244,24 @@ def test_looking_into_an_empty_queue_is_polling() -> None:
     assert [party.site.function for party in finding.victims if party.site] == ["receive"]
 
 
-@pytest.mark.parametrize("changes", [{"puts": 4000}, {"gets": 80}, {"lock_type": "threading.Lock"}])
+def test_several_threads_that_look_into_one_empty_queue_are_polling() -> None:
+    (finding,) = queue(readers=3).findings
+
+    assert finding.kind == "busy-polling"
+    assert finding.evidence["polling_threads"] == 3
+    assert finding.evidence["looks_in_vain"] == 15_000 - 20
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"puts": 4000},
+        {"gets": 80},
+        {"lock_type": "threading.Lock"},
+        {"method": "Queue.put"},  # it fills the queue that nobody empties yet
+        {"method": "Queue.put", "readers": 3},
+    ],
+)
 def test_a_queue_with_work_in_it_is_not_polled(changes: dict[str, Any]) -> None:
     assert queue(**changes).verdict == "healthy"
 

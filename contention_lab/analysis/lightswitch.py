@@ -81,7 +81,7 @@ def switched(trace: Trace, locks: Collection[int]) -> Iterator[Switched]:
         trace.counters,
     )
     for lock in sorted(locks):
-        taken = orders[orders["lock"] == lock]
+        taken = _taken(trace, lock)
         if not len(taken):
             continue
         mine, held = waits.where(waits.lock == lock), holds.where(holds.lock == lock)
@@ -115,6 +115,34 @@ def switched(trace: Trace, locks: Collection[int]) -> Iterator[Switched]:
                 satisfied=int(np.count_nonzero(outcome == Outcome.ACQUIRED)),
                 holder_stacks=seen,
             )
+
+
+def _taken(trace: Trace, lock: int) -> Records:
+    """Return the records of a lock, or a semaphore's one permit, being taken under another lock.
+
+    Of a semaphore it is its own inner lock that is recorded, when a permit is given back, too.
+    """
+    outer, number, gives = trace.lock(lock), lock, []
+    if "Semaphore" in outer.type:
+        inner = [
+            one.id
+            for one in trace.locks.values()
+            if one.site == outer.site and one.id < lock and one.type.endswith("Semaphore")
+        ]
+        number = max(inner, default=lock)
+        gives = [
+            stack
+            for stack, frames in trace.stacks.items()
+            if any(_is_release(trace, frame) for frame in frames)
+        ]
+    mine = trace.orders["lock"] == number
+    taken: Records = trace.orders[mine & ~np.isin(trace.orders["stack"], gives)]
+    return taken
+
+
+def _is_release(trace: Trace, number: int) -> bool:
+    frame = trace.frames.get(number)
+    return frame is not None and frame.function.endswith("Semaphore.release")
 
 
 def _passes_again(

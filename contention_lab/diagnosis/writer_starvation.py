@@ -9,6 +9,7 @@ import numpy as np
 from contention_lab.analysis.collected import Collected, collected
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.lightswitch import Switched, switched
+from contention_lab.analysis.permits import permits
 from contention_lab.analysis.sites import is_user_code
 from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
@@ -61,7 +62,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     that nobody is inside: if a thread waits as long for it, hardly ever with success, while two or
     more others use it many times, which without waking anybody can only be to clear it.
 
-    And of a lock that the first to come in takes and the last to go out releases (a light switch):
+    And of a lock, or a semaphore's only permit, that the first to come in takes and the last to go
+    out releases (a light switch):
     if a thread waits as long for it while it is held from thread to thread, and the others take
     the lock that they always take it under several times.
 
@@ -78,7 +80,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
             for one_writer in collected(*file.spans(number)):
                 if (found := _of_collector(file, case.lock, one_writer)) is not None:
                     yield found
-            continue
+            if permits(file.trace, [row.lock.id for row in case.rows]).most > 1:
+                continue
         locks = frozenset(row.lock.id for row in case.rows)
         for switch in switched(file.trace, locks):
             if (found := _of_switch(file, case.lock, case.victims, switch)) is not None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 from coordination_scene import Call, Scene, State
 
-from contention_lab.trace import Outcome, WaitKind
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 
 def readers_and_writer(
-    *, readers: int = 4, inside_ms: float = 6.0, outside_ms: float = 0.2, satisfied: int = 0
+    *,
+    readers: int = 4,
+    inside_ms: float = 6.0,
+    outside_ms: float = 0.2,
+    satisfied: int = 0,
+    state: State = State.BLOCKED,
 ) -> Scene:
     """Readers that come in and go out under a condition's lock while a writer waits on it."""
     scene = Scene()
+    writer = scene.thread("writer", 0.0, 960.0)
     lock = scene.lock("threading.RLock in Condition", 10)
     enter, leave = scene.frame("RWLock.acquire_read", 20), scene.frame("RWLock.release_read", 24)
     waiting = scene.stack(
@@ -27,23 +33,24 @@ def readers_and_writer(
         start, end = 50.0 + part * 900.0 / parts, 50.0 + (part + 1) * 900.0 / parts - 1.0
         scene.wait(
             lock,
-            scene.main,
+            writer,
             start,
             end,
             waiting,
-            by=0 if part == satisfied else 2,
+            by=0 if part == satisfied else 3 + part % readers,
             waking=waking,
             wake=part + 1,
             outcome=Outcome.TIMED_OUT if part == satisfied else Outcome.ACQUIRED,
         )
     for i in range(readers):
-        reader = scene.thread(f"reader {i}")
+        reader = scene.thread(f"reader {i}", 0.0, 955.0)
         at = 50.0 + i * (inside_ms + outside_ms) / readers
         while at < 949.0:
             scene.visit(lock, reader, at, enter, coming)
             scene.visit(lock, reader, at + inside_ms, leave, going)
             at += inside_ms + outside_ms
-        scene.seen(reader, reading, 60.0, 940.0, State.BLOCKED, Call.SLEEP)
+        call = Call.SLEEP if state is State.BLOCKED else 0
+        scene.seen(reader, reading, 60.0, 940.0, state, call)
     return scene
 
 
@@ -214,6 +221,46 @@ def test_a_lock_that_the_first_takes_and_the_last_gives_back_starves_who_waits_f
     assert found.lock.site.line == 10
     assert found.culprits[0].site is not None
     assert found.culprits[0].site.function == "guest"
+
+
+def semaphore_switch(*, permits: int = 1) -> Scene:
+    """The same with a semaphore: its inner lock is recorded under the guard, both ways."""
+    scene = Scene()
+    inner = scene.lock("threading.Lock in Semaphore", 10)
+    room, guard = scene.lock("threading.Semaphore", 10), scene.lock("threading.Lock", 11)
+    enter, leave = scene.frame("enter", 24), scene.frame("leave", 30)
+    taking = scene.stack("threading.py:Semaphore.acquire", ("enter", 27), ("guest", 49))
+    giving = scene.stack("threading.py:Semaphore.release", ("leave", 33), ("guest", 51))
+    cleaning = scene.stack("threading.py:Semaphore.acquire", ("clean", 37), ("main", 63))
+    guests = [scene.thread(f"guest {i}") for i in range(4)]
+    for guest in guests[:permits]:
+        scene.hold(room, guest, 40.0, 990.0, site=enter, waiters=1, flags=int(HoldFlag.HANDED_OFF))
+    scene.builder.add_order(guests[1], inner, {guard: leave}, stack=giving)
+    scene.builder.add_order(guests[0], inner, {guard: enter}, stack=taking)
+    for guest in guests:
+        scene.builder.add_counter(guard, guest, acquires=200)
+    scene.builder.add_wait(
+        room, scene.main, 50_000_000, 980_000_000, stack=cleaning, outcome=Outcome.TIMED_OUT
+    )
+    return scene
+
+
+def test_a_permit_that_the_first_takes_and_the_last_gives_back_starves_who_waits_for_it() -> None:
+    found = semaphore_switch().finding("writer-starvation")
+    assert found is not None
+    assert found.lock is not None
+    assert found.lock.type == "threading.Semaphore"
+    assert "`enter`" in found.summary  # giving back is no way in
+
+
+def test_one_of_several_permits_is_no_switch() -> None:
+    assert semaphore_switch(permits=2).finding("writer-starvation") is None
+
+
+def test_a_writer_that_gets_in_is_not_called_starved_by_a_producer() -> None:
+    scene = readers_and_writer(satisfied=60, state=State.RUNNABLE)
+    assert scene.finding("writer-starvation") is None
+    assert scene.finding("starved-by-producer") is None
 
 
 def test_a_lock_that_is_simply_held_for_long_has_no_readers() -> None:

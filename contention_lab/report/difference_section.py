@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from contention_lab.comparison.frame_difference import frame_difference
 from contention_lab.report.difference_data import walked
 from contention_lab.report.flame_kinds import shown_kinds
+from contention_lab.report.flame_table import is_lock
 from contention_lab.report.quantity import seconds
 from contention_lab.report.visible_text import name, short_path
 
@@ -85,7 +86,7 @@ class DifferenceView:
 
 def difference_view(kind: FlameKind, root: FrameDifference) -> DifferenceView:
     """Return what is said of a difference tree."""
-    rows, left_out = _rows(root)
+    rows, left_out = _rows(root, kind.key)
     named = {word: _named(root, word) for word in ("new", "gone")}
     shown = {word: tuple(found[:MOST_NAMED]) for word, found in named.items()}
     more = sum(len(named[word]) - len(shown[word]) for word in named)
@@ -153,25 +154,29 @@ def interval_said(found: Difference) -> str:
     return f"{low} to {high}"
 
 
-def _rows(root: FrameDifference) -> tuple[tuple[DifferenceRow, ...], int]:
+def _rows(root: FrameDifference, view: str) -> tuple[tuple[DifferenceRow, ...], int]:
     rows: list[DifferenceRow] = []
     left_out = 0
-    pending = [(child, 0) for child in reversed(root.children)]
+    pending = [(child, 0, 1) for child in reversed(root.children)]
     while pending:
-        node, depth = pending.pop()
+        node, depth, level = pending.pop()
         if node.total_ns < SMALLEST_SHARE * root.total_ns or len(rows) >= MOST_ROWS:
             left_out += 1
             continue
-        chain = [node]
+        chain = [(node, is_lock(view, level, node))]
         while len(node.children) == 1 and _is_alike(node, node.children[0]):
-            node = node.children[0]
-            chain.append(node)
+            node, level = node.children[0], level + 1
+            chain.append((node, is_lock(view, level, node)))
         rows.append(
             DifferenceRow(
-                min(depth, DEEPEST), _chain(chain), _place(node), node.time, WORDS[node.word]
+                min(depth, DEEPEST),
+                _chain([one for one, _ in chain]),
+                _place_of(chain),
+                node.time,
+                WORDS[node.word],
             )
         )
-        pending.extend((child, depth + 1) for child in reversed(node.children))
+        pending.extend((child, depth + 1, level + 1) for child in reversed(node.children))
     return tuple(rows), left_out
 
 
@@ -198,6 +203,15 @@ def _named(root: FrameDifference, word: Word) -> list[NamedFrame]:
         longest = max(node.time.before, node.time.after)
         found.append(NamedFrame(name(node.name), _place(node), caller, longest, below))
     return sorted(found, key=lambda frame: (-frame.seconds, frame.name, frame.place))
+
+
+def _place_of(chain: list[tuple[FrameDifference, bool]]) -> str:
+    """Where the last call of a chain is; of a lock alone, where it was made."""
+    calls = [node for node, locks in chain if not locks]
+    if calls:
+        return _place(calls[-1])
+    made = _place(chain[-1][0])
+    return f"made at {made}" if made else ""
 
 
 def _place(node: FrameDifference) -> str:

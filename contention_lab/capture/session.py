@@ -182,7 +182,8 @@ class Session:
         """Say what the user must know: here, that the trace is not whole."""
         failure = self.failure()
         if failure and not self.is_child and sys.stderr is not None:
-            print(f"contention-lab: {self.path}: {failure}; {self.counted()}", file=sys.stderr)
+            line = f"contention-lab: {self.path}: {failure}; {self.counted()}"
+            _core.quietly(lambda: print(line, file=sys.stderr, flush=True))
 
     def failure(self) -> str:
         """Return what became of the file, if something did."""

@@ -9,6 +9,8 @@ process takes it up at its end. Programs that are no Python have nothing to reco
 import os
 import sys
 
+from contention_lab.native import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,9 +77,12 @@ def note_command(family: str, command: "Any") -> None:
 
 
 def _note(family: str, what: str, why: str) -> None:
-    try:
+    def append() -> None:
         with open(notes_path(family), "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{what}\t{why}\n")
+
+    try:
+        _core.quietly(append)
     except OSError:
         pass  # the trace is told about by its own failure
 

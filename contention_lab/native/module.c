@@ -80,6 +80,17 @@ core_say(PyObject *module, PyObject *args)
 }
 
 static PyObject *
+core_quietly(PyObject *module, PyObject *function)
+{
+    (void)module;
+    cl_quiet quiet;
+    cl_quiet_begin(&quiet);
+    PyObject *result = PyObject_CallNoArgs(function);
+    cl_quiet_end(&quiet, 1);
+    return result;
+}
+
+static PyObject *
 core_fork_begins(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -234,6 +245,8 @@ static PyMethodDef core_methods[] = {
      " handles it, and\nif no thread that waits has moved for that long (0: never)."},
     {"say", core_say, METH_VARARGS,
      "say(line)\n--\n\nWrite to the standard error stream; that it cannot be written sends no signal."},
+    {"quietly", core_quietly, METH_O,
+     "quietly(function)\n--\n\nCall what writes; that it cannot write sends the program no signal."},
     {"fork_begins", core_fork_begins, METH_NOARGS,
      "fork_begins()\n--\n\nThe recorder's own threads end, until fork_is_over()."},
     {"fork_is_over", core_fork_is_over, METH_NOARGS, "fork_is_over()\n--\n\nThey start again."},

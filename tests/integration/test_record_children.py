@@ -387,3 +387,26 @@ def test_a_recording_inside_a_program_follows_children_too(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     (child,) = tmp_path.glob("run.*.clt")
     assert uses(cl.load(child)) == 1
+
+
+@pytest.mark.parametrize("handler", ["signal.SIG_DFL", "lambda *_: print('SIGXFSZ')"])
+def test_a_note_beyond_the_limit_of_a_file_sends_no_signal(handler: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        f"""
+import resource, signal, subprocess, sys, threading
+signal.signal(signal.SIGXFSZ, {handler})
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
+print("done")
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "contention_lab", "record", "-q", "--subprocesses", "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

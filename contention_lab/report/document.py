@@ -45,7 +45,10 @@ SCRIPTS: Final = (
     "timeline_paint.js",
     "timeline_canvas.js",
     "timeline_view.js",
+    "copying.js",
     "tables.js",
+    "svg_context.js",
+    "plot_export.js",
     "theme.js",
     "main.js",
 )

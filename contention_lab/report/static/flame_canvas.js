@@ -54,7 +54,7 @@ class FlameCanvas {
     if (!this.tree) return;
     this.recolour();
     this.widths.clear();
-    const whole = this.tree.rows * this.row;
+    const whole = this.wholeHeight;
     const height = Math.min(whole, Math.round(window.innerHeight * 0.66));
     this.box.style.height = `${height}px`;
     this.spacer.style.height = `${whole - height}px`;
@@ -67,6 +67,16 @@ class FlameCanvas {
     this.canvas.style.height = `${height}px`;
     this.ratio = ratio;
     this.draw();
+  }
+
+  get wholeHeight() { return this.tree.rows * this.row; }
+
+  // Draw all rows by another context.
+  drawnOn(context) {
+    const { context: own, height, box } = this;
+    Object.assign(this, { context, height: this.wholeHeight, box: { scrollTop: 0 } });
+    this.draw();
+    Object.assign(this, { context: own, height, box });
   }
 
   get scale() { return this.width / (this.tree.total[this.zoomed] || 1); }

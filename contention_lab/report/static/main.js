@@ -61,5 +61,8 @@ if (chooser) {
 if (difference) difference.begin();
 restore(wanted);
 
-for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+for (const table of document.querySelectorAll("table")) setUpTable(table);
+setUpPlots([[flame, "Flame graph"], [difference, "Difference flame graph"], [timeline, "Timeline"]]
+  .filter(([view]) => view).map(([view, title]) => [view.graph, title]));
+setUpVerdictCopy();
 for (const fallback of document.querySelectorAll("details.fallback")) fallback.open = false;

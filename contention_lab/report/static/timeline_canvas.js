@@ -43,7 +43,7 @@ class TimelineCanvas {
     this.laneHeight = Math.round(LANE_REM * text);
     this.axisHeight = Math.round(AXIS_REM * text);
     this.head = this.axisHeight + this.model.lanes.length * this.laneHeight + 4;
-    const whole = this.head + this.model.rows * this.bandHeight + 2;
+    const whole = this.wholeHeight;
     const least = this.head + Math.min(3, this.model.rows) * this.bandHeight;
     const height = Math.max(least, Math.min(whole, Math.round(window.innerHeight * 0.66)));
     this.height = height;
@@ -54,6 +54,18 @@ class TimelineCanvas {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${height}px`;
     this.draw();
+  }
+
+  get wholeHeight() { return this.head + this.model.rows * this.bandHeight + 2; }
+
+  // Draw all rows by another context.
+  drawnOn(context) {
+    const { context: own, height, box } = this;
+    Object.assign(this, { context, height: this.wholeHeight, box: { scrollTop: 0 } });
+    this.paint.context = context;
+    this.draw();
+    this.paint.context = own;
+    Object.assign(this, { context: own, height, box });
   }
 
   get plot() { return Math.max(1, this.width - this.left - 1); } // pixels along which time runs

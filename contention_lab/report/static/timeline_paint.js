@@ -28,7 +28,8 @@ class TimelinePaint {
     const [run, spin] = [channels(colour("run")), channels(colour("spin"))];
     const held = run.map((value, i) => Math.round(value + (page[i] - value) * 0.62));
     this.waits = ["park", "spin", "coordination", "gil"].map((role) => state(channels(colour(role))));
-    this.waits[SPINNING].hatch = this.#hatch(mixed(spin, page, 0), mixed(spin, page, 0.42), ratio);
+    this.hatchColours = [mixed(spin, page, 0), mixed(spin, page, 0.42)];
+    this.waits[SPINNING].hatch = this.#hatch(...this.hatchColours, ratio);
     this.holds = [held, run].map(state);
     this.waitInks = ["on-park", "on-spin", "on-coordination", "on-gil"].map(colour);
     this.holdInks = ["ink", "on-run"].map(colour);
@@ -80,6 +81,7 @@ class TimelinePaint {
   // may write into a wide interval.
   put({ layer, wide, columns }, { left, width }, states, places, label) {
     const { context } = this;
+    const labels = [];
     for (let i = 0; i < wide.length; i += 3) {
       const [at, x, span] = [wide[i], wide[i + 1], wide[i + 2]];
       const kind = layer.kind[at];
@@ -91,8 +93,9 @@ class TimelinePaint {
         context.fillStyle = shades[Math.max(1, Math.min(STRENGTHS, Math.round(part * RUN_STRENGTH * STRENGTHS)))];
       } else context.fillStyle = hatch && span >= HATCHED_PX ? hatch : solid;
       context.fillRect(left + x, top, Math.max(span - (span > 3 ? 0.5 : 0), NARROW_PX), height);
-      if (label && span > LABELLED_PX && !isRun) label(at, kind, left + x, span, top, height);
+      if (label && span > LABELLED_PX && !isRun) labels.push([at, kind, left + x, span, top, height]);
     }
+    for (const one of labels) label(...one); // above what lies within the interval
     for (const place of new Set(places)) {
       const kinds = [...states.keys()].filter((kind) => columns[kind] && places[kind] === place);
       if (kinds.length) this.#columns(kinds.map((kind) => [columns[kind], states[kind].shades]), left, width, place);

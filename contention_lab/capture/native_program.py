@@ -51,9 +51,10 @@ def variables(program: "Sequence[str]", output: str, said: str, failed: str) -> 
 def environment(
     before: "Mapping[str, str]", layer: str, added: "Mapping[str, str]"
 ) -> "dict[str, str]":
-    """Return an environment with the layer and its variables."""
-    preload = native_layer.with_layer(before.get(native_layer.PRELOAD), layer)
-    return {**before, native_layer.PRELOAD: preload, **added}
+    """Return an environment with the layer and its variables: last, as they are taken out again."""
+    result = dict(before)
+    preload = native_layer.with_layer(result.pop(native_layer.PRELOAD, None), layer)
+    return {**result, native_layer.PRELOAD: preload, **added}
 
 
 def _metadata(program: "Sequence[str]") -> str:

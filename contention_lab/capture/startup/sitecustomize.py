@@ -35,6 +35,54 @@ def take_preload(layer, preload):
         os.environ["LD_PRELOAD"] = preload[len(layer) + 1 :]
 
 
+def clear_memory(found):
+    """Take our variables out of the memory in which the system handed over the environment.
+
+    That is what /proc/self/environ and `ps e` show. Nobody refers to them there any more: those
+    that have another value now have been replaced. Where the system does not allow it, they stay.
+    """
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        start, end = int(fields[47]), int(fields[48])
+        with open("/proc/self/mem", "r+b", 0) as memory:
+            memory.seek(start)
+            before = memory.read(end - start)
+            after = without_us(before, found)
+            if len(after) == len(before):
+                memory.seek(start)
+                memory.write(after)
+    except Exception:
+        pass
+
+
+def without_us(block, found):
+    """Return what an environment is without us, as long as before.
+
+    If ours are the last ones (with those of the program that we had changed), there is no gap.
+    """
+    values = dict((name, os.fsencode(value)) for name, value in found.items())
+    path = b"PYTHONPATH=" + os.fsencode(os.path.dirname(os.path.abspath(__file__)))
+    preload = b"LD_PRELOAD=" + values.get("LAYER", b"\0")
+    texts = block.split(b"\0")
+    in_place, last, compact = [], 0, []
+    for at, text in enumerate(texts):
+        instead = text
+        if text.startswith((PREFIX.encode(), path, preload)):
+            instead = b""
+            if text.startswith(path) and "PYTHONPATH" in values:
+                instead = b"PYTHONPATH=" + values["PYTHONPATH"]
+            elif text.startswith(preload + b":"):
+                instead = b"LD_PRELOAD=" + text[len(preload) + 1 :]
+            compact.extend([instead] if instead else [])
+        elif text:
+            last, compact = at + 1, []
+        in_place.append(instead.ljust(len(text), b"\0"))
+    head = b"".join(text + b"\0" for text in in_place[:last])
+    tail = b"".join(text + b"\0" for text in compact)
+    return (head + tail).ljust(len(block), b"\0")
+
+
 def leave_path():
     """Take this folder off the places where modules are looked for."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -80,6 +128,9 @@ def begin(variables):
 
 
 leave_path()
-begin(take_variables())
+variables = take_variables()
+if variables:
+    clear_memory(variables)
+begin(variables)
 del sys.modules[__name__]
 import sitecustomize  # noqa: E402, F401  (the one after us; the error if there is none is as without us)

@@ -25,7 +25,9 @@ cl_preload_restore(char *value, const char *ours)
     if (value[length] == 0) {
         return 0;
     }
-    memmove(value, value + length + 1, strlen(value + length + 1) + 1);
+    size_t rest = strlen(value + length + 1);
+    memmove(value, value + length + 1, rest);
+    memset(value + rest, 0, length + 1); /* also in /proc/self/environ */
     return 1;
 }
 

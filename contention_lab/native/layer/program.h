@@ -262,11 +262,26 @@ cl_program_forked(void)
     }
 }
 
-/* Takes our variables out of the environment; with ROLE=native, opens the trace. */
+/* A copy of a variable's value, in memory of its own: what the system has handed over is cleared. */
+static const char *
+cl_program_value(const char *variable, const char *name)
+{
+    size_t prefix = sizeof CL_VARIABLE - 1, length = strlen(name);
+    if (strncmp(variable, CL_VARIABLE, prefix) != 0 || strncmp(variable + prefix, name, length) != 0) {
+        return NULL;
+    }
+    const char *value = variable + prefix + length;
+    char *copy = mmap(NULL, strlen(value) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return copy == MAP_FAILED ? NULL : strcpy(copy, value);
+}
+
+/* Takes our variables out of the environment, and out of the memory that /proc/self/environ shows; with ROLE=native,
+ * opens the trace. */
 static void
 cl_program_begin(char **environment)
 {
-    const char *trace = NULL, *meta = NULL;
+    static const char *const names[] = {"TRACE=", "META=", "SAY=", "FAIL="};
+    const char *values[] = {NULL, NULL, NULL, NULL};
     int is_native = 0;
     for (char **at = environment; at != NULL && *at != NULL; at++) {
         is_native |= strcmp(*at, CL_VARIABLE "ROLE=native") == 0;
@@ -275,19 +290,21 @@ cl_program_begin(char **environment)
         return;
     }
     for (char **at = environment; *at != NULL;) {
-        size_t prefix = sizeof CL_VARIABLE - 1;
-        if (strncmp(*at, CL_VARIABLE, prefix) != 0) {
+        if (strncmp(*at, CL_VARIABLE, sizeof CL_VARIABLE - 1) != 0) {
             at++;
             continue;
         }
-        trace = strncmp(*at + prefix, "TRACE=", 6) == 0 ? *at + prefix + 6 : trace;
-        meta = strncmp(*at + prefix, "META=", 5) == 0 ? *at + prefix + 5 : meta;
-        cl_program.said = strncmp(*at + prefix, "SAY=", 4) == 0 ? *at + prefix + 4 : cl_program.said;
-        cl_program.failed = strncmp(*at + prefix, "FAIL=", 5) == 0 ? *at + prefix + 5 : cl_program.failed;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            values[i] = values[i] == NULL ? cl_program_value(*at, names[i]) : values[i];
+        }
+        memset(*at, 0, strlen(*at));
         for (char **next = at; *next != NULL; next++) {
             next[0] = next[1];
         }
     }
+    const char *trace = values[0], *meta = values[1];
+    cl_program.said = values[2];
+    cl_program.failed = values[3];
     int low = trace == NULL || meta == NULL
                   ? -1
                   : cl_real.open(trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -4,6 +4,10 @@ Of several processes, it also shows the locks that they share, all processes tog
 The page is written beside the first trace unless `-o` says otherwise; its path is printed. An
 earlier page is replaced, a file that is not a page never. It shows the lines of source around the
 places it names, from files that have not been written since the recording.
+
+With --watch the one argument is the folder of a sweep that runs (reports/NAME of `contention-lab
+run NAME`): its page is written again as results arrive, every ten seconds at most and with the
+lowest priority, until the sweep ends. Reload it in the browser; it never does so by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from contention_lab.cli.page_file import keep_other_files, open_page
 
 @click.command(name="report", help=__doc__)
 @click.argument(
-    "paths", metavar="FILE.clt...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "paths", metavar="FILE.clt...|FOLDER", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.option(
     "-o",
@@ -30,8 +34,14 @@ from contention_lab.cli.page_file import keep_other_files, open_page
     "--no-source", is_flag=True, help="Leave out the lines of source around the places it names."
 )
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-def command(paths: tuple[Path, ...], output: Path | None, no_source: bool, show: bool) -> None:
+@click.option("--watch", "watching", is_flag=True, help="Follow a sweep that runs, see above.")
+def command(
+    paths: tuple[Path, ...], output: Path | None, no_source: bool, show: bool, watching: bool
+) -> None:
     """Write the page."""
+    if watching:
+        _watch(paths, output, source=not no_source, show=show)
+        return
     from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
@@ -53,3 +63,13 @@ def command(paths: tuple[Path, ...], output: Path | None, no_source: bool, show:
     click.echo(page)
     if show:
         open_page(page)
+
+
+def _watch(paths: tuple[Path, ...], output: Path | None, *, source: bool, show: bool) -> None:
+    from contention_lab.cli.watching import watch
+
+    if len(paths) > 1 or paths[0].is_file():
+        raise click.UsageError("--watch: name the folder of one sweep, such as reports/NAME")
+    if output is not None:
+        raise click.UsageError("--watch: writes the page of the sweep itself; leave out -o")
+    watch(paths[0], source=source, show=show)

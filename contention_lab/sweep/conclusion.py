@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from contention_lab.sweep.runner import Outcome
     from contention_lab.sweep.scenario import Scenario
+    from contention_lab.trace import Trace
 
 SCHEMA: Final = 1
 LOCKS_LISTED: Final = 25
@@ -70,15 +71,37 @@ def conclude(
         predicted = read_prediction(folder)
         if predicted is not None and is_of(predicted, scenario):
             result["prediction"] = {**predicted, "proof": proof(predicted, result["points"])}
-    traces = {
+    (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    report = folder / "report.html"
+    report.write_text(sweep_page(result, _traces(series), source=source), encoding="utf-8")
+    return Conclusion(result, report)
+
+
+def page_so_far(
+    scenario: Scenario, outcome: Outcome, folder: Path, *, source: bool = True
+) -> str | None:
+    """Return the page of a sweep that still runs; None before a point is whole.
+
+    It says that it is not the last one, and to reload it: it never does so by itself, which would
+    take away what somebody is looking at.
+    """
+    series, _ = series_of(scenario, outcome, folder)
+    if not any(points.timed for points in series.values()):
+        return None
+    runs = len(outcome.results)
+    line = f"The sweep still runs: {runs} runs have ended. Reload this page to see more."
+    result = _result(scenario, outcome, series, [line])
+    result |= {"started": "", "wall_s": None}
+    result["machine"] |= {"load_before": {}, "load_during": {}}
+    return sweep_page(result, _traces(series), source=source)
+
+
+def _traces(series: Mapping[str, Series]) -> dict[tuple[str, int], Trace]:
+    return {
         (variant, threads): run.trace
         for variant, points in series.items()
         for threads, run in points.traced.items()
     }
-    (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    report = folder / "report.html"
-    report.write_text(sweep_page(result, traces, source=source), encoding="utf-8")
-    return Conclusion(result, report)
 
 
 def _result(

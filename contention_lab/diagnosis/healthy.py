@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.processes import SHARED
 from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE, MOSTLY
@@ -14,8 +14,27 @@ if TYPE_CHECKING:
     from contention_lab.diagnosis.lock_case import LockCase
 
 
+ACQUITTAL: Final = "No lock limits this program"
+"""How a sentence begins that acquits all locks."""
+
+
 def summary(file: CaseFile) -> str:
     """Return what is to be said where no finding is true.
+
+    Of a recording that is cut or damaged, or goes on, nothing is concluded: what limits the program
+    may come after it.
+    """
+    said = _whole(file)
+    if not file.trace.problems or not said.startswith(ACQUITTAL):
+        return said
+    return (
+        "Nobody is accused, but the recording is not whole; as far as it goes, "
+        f"{said[:1].lower()}{said[1:]}"
+    )
+
+
+def _whole(file: CaseFile) -> str:
+    """Return what is to be said of a recording that is whole.
 
     It says how little was waited, or that nothing was; not that the program is fast: what else
     limits it, a trace of locks does not show. Where much was waited for a lock that nobody was seen
@@ -24,10 +43,10 @@ def summary(file: CaseFile) -> str:
     """
     native = _in_native_code(file)
     if not file.rows:
-        return f"No lock limits this program: none that is recorded was used{native}."
+        return f"{ACQUITTAL}: none that is recorded was used{native}."
     wait_s = sum(row.wait_s for row in file.rows)
     if not wait_s:
-        return f"No lock limits this program: nobody had to wait for one{native}."
+        return f"{ACQUITTAL}: nobody had to wait for one{native}."
     thread_s = sum(time.wall_s for time in file.times)
     share = f"{percent(wait_s / thread_s)} of their time" if thread_s else duration(wait_s)
     worst = file.rows[0]
@@ -50,12 +69,12 @@ def summary(file: CaseFile) -> str:
     if file.cases and file.cases[0].only_retried:
         first = file.cases[0]
         return (
-            f"No lock limits this program: its threads found `{first.lock.name}` taken "
+            f"{ACQUITTAL}: its threads found `{first.lock.name}` taken "
             f"{counted(int(first.total('failed_tries')), 'time')}, and went on with something "
             f"else{native}."
         )
     return (
-        f"No lock limits this program: its threads waited {share} for locks, "
+        f"{ACQUITTAL}: its threads waited {share} for locks, "
         f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for{native}."
     )
 

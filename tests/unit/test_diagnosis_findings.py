@@ -216,6 +216,18 @@ def test_at_level_counters_little_waiting_is_little_waiting() -> None:
     assert "No lock limits this program" in diagnose(parse(builder.bytes())).summary
 
 
+def test_a_recording_that_is_cut_before_its_waits_acquits_nobody() -> None:
+    builder = TraceBuilder(duration_ns=1000 * MS)
+    lock, thread = builder.add_lock(name="catalog"), builder.add_thread()
+    builder.add_counter(lock, thread, acquires=50)
+    whole = builder.bytes()
+
+    assert diagnose(parse(whole)).summary.startswith("No lock limits this program")
+    cut = diagnose(parse(whole[:-20]))
+    assert cut.verdict == "healthy"
+    assert cut.summary.startswith("Nobody is accused, but the recording is not whole")
+
+
 def test_a_wait_that_never_ended_is_a_finding() -> None:
     builder = TraceBuilder(duration_ns=1000 * MS)
     lock = builder.add_lock(name="catalog")

@@ -1,7 +1,7 @@
 """What `contention-lab record` adds to starting Python, and to forking.
 
-Runs an empty program both ways in turn and prints the medians; nothing is asserted, since what a
-start costs depends on the machine and on what else it does.
+Runs an empty program, and one that imports asyncio, both ways in turn and prints the medians;
+nothing is asserted, since what a start costs depends on the machine and on what else it does.
 
     python tests/benchmarks/record_start.py --rounds 30
 """
@@ -30,11 +30,12 @@ print((time.perf_counter() - start) / 200)
 """
 
 RECORD = ("-m", "contention_lab", "record", "-q", "-o", "start.clt")
+PROGRAMS = {"an empty program": "", "a program with asyncio": "import asyncio\n"}
 WAYS: dict[str, tuple[str, ...]] = {
-    "python": ("empty.py",),
-    "record": (*RECORD, "empty.py"),
-    "record --level trace": (*RECORD, "--level", "trace", "empty.py"),
-    "record --existing --subprocesses": (*RECORD, "--existing", "--subprocesses", "empty.py"),
+    "python": (),
+    "record": RECORD,
+    "record --level trace": (*RECORD, "--level", "trace"),
+    "record --existing --subprocesses": (*RECORD, "--existing", "--subprocesses"),
 }
 
 
@@ -45,21 +46,22 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "empty.py").write_text("")
         (folder / "forks.py").write_text(FORKS)
-        report_starts(folder, rounds)
+        for program, text in PROGRAMS.items():
+            (folder / "program.py").write_text(text)
+            report_starts(program, folder, rounds)
         report_forks(folder)
 
 
-def report_starts(folder: Path, rounds: int) -> None:
-    """Print the median time of each way to start the empty program."""
+def report_starts(program: str, folder: Path, rounds: int) -> None:
+    """Print the median time of each way to start `program.py`."""
     measured: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for number in range(rounds + 1):
         for way, command in WAYS.items():
-            costs = timed(command, folder)
+            costs = timed((*command, "program.py"), folder)
             if number > 0:  # the first writes byte code
                 measured[way].append(costs)
-    print(f"{'start of an empty program':<34}{'median':>10}{'more':>10}{'CPU':>10}{'more':>10}")
+    print(f"{f'start of {program}':<34}{'median':>10}{'more':>10}{'CPU':>10}{'more':>10}")
     plain = [statistics.median(costs) for costs in zip(*measured["python"], strict=True)]
     for way, ways in measured.items():
         median = [statistics.median(costs) for costs in zip(*ways, strict=True)]

@@ -18,7 +18,7 @@ from contention_lab.diagnosis.figures import (
 from contention_lab.diagnosis.wording import duration, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 PARTIES: Final = 3
 """Victims and culprits shown, at most."""
@@ -41,10 +41,10 @@ def finding_lines(finding: Mapping[str, Any], position: int) -> Iterator[str]:
     if position > 1:
         yield f"   {finding['summary']}"
     for role, verb in (("victims", "waits"), ("culprits", "causes")):
-        for party in worth_showing(finding[role], PARTIES):
+        for party in worth_showing(_merged(finding[role]), PARTIES):
             time = f"{percent(party['share']):>6}  {duration(party['thread_s']):>7}"
             yield f"   {verb:<8} {time}  {_place(party['site'])}{_taken(party)}"
-    for figures in (lock_figures(finding["evidence"]), own_figures(finding["evidence"])):
+    for figures in (lock_figures(finding["evidence"], lock), own_figures(finding["evidence"])):
         if figures:
             yield f"   evidence {', '.join(figures)}"
     for remedy in finding["remedies"]:
@@ -67,6 +67,18 @@ def gil_lines(diagnosis: Mapping[str, Any]) -> Iterator[str]:
         yield f"{held} (sampled, since the preloaded layer was not there)"
     else:
         yield f"{held}, waited for {duration(wait_s)} (every wait, by the preloaded layer)"
+
+
+def _merged(parties: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parties with those together that read alike: without lines, one function's."""
+    together: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for party in parties:
+        site = party["site"]
+        key = (_place(site), _taken(party)) if site is not None else (id(party),)
+        found = together.setdefault(key, {**party, "share": 0.0, "thread_s": 0.0})
+        found["share"] += party["share"]
+        found["thread_s"] += party["thread_s"]
+    return sorted(together.values(), key=lambda party: -party["share"])
 
 
 def _gain(remedy: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.diagnosis.wording import duration, number, percent
+from contention_lab.trace.not_seen import FUTEX, UNCONTENDED_UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,8 +85,19 @@ def taken_elsewhere(acquired: Mapping[str, Any] | None, site: Mapping[str, Any] 
     return any(acquired[key] != site[key] for key in ("file", "function"))
 
 
-def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what is said of any lock, from `Finding.evidence`."""
+def lock_figures(
+    evidence: Mapping[str, Any], lock: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Return what is said of any lock.
+
+    Parameters
+    ----------
+    evidence
+        `Finding.evidence`.
+    lock
+        `lock` of `Finding.to_json()`. Of a word in the kernel only those acquires are seen that
+        had to wait.
+    """
     least_s = _LEAST_PART * (evidence.get("wait_s") or 0.0)
     said = [
         f"{words} {duration(evidence[key])}"
@@ -93,13 +105,18 @@ def lock_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
         if evidence.get(key) and evidence[key] >= least_s
     ]
     if evidence.get("acquires") and evidence.get("contended") is not None:
-        said.append(_contended(evidence))
+        of_futex = lock is not None and lock.get("type") == FUTEX
+        said.append(_all_contended(evidence) if of_futex else _contended(evidence))
     said += [
         f"{evidence[key]:,} {words}"
         for key, words in (("failed_tries", "failed tries"), ("timed_out", "timed out"))
         if evidence.get(key)
     ]
     return tuple(said)
+
+
+def _all_contended(evidence: Mapping[str, Any]) -> str:
+    return f"contended {evidence['contended']:,} ({UNCONTENDED_UNSEEN})"
 
 
 def _contended(evidence: Mapping[str, Any]) -> str:

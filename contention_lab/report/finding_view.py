@@ -67,7 +67,7 @@ def finding_view(finding: Mapping[str, Any]) -> FindingView:
         summary=str(finding.get("summary") or ""),
         victims=_parties(finding.get("victims") or ()),
         culprits=_parties(finding.get("culprits") or ()),
-        figures=(*lock_figures(evidence), *own_figures(evidence)),
+        figures=(*lock_figures(evidence, finding.get("lock")), *own_figures(evidence)),
         remedies=tuple(
             RemedyView(str(remedy["text"]), _gain(remedy))
             for remedy in finding.get("remedies") or ()

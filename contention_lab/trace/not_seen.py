@@ -6,10 +6,15 @@ out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from contention_lab.trace.model import Trace
+
+
+FUTEX: Final = "futex"
+"""The type of locks that are code of the program's own and wait for a word in the kernel."""
+UNCONTENDED_UNSEEN: Final = "uncontended acquires of futex locks are not seen"
 
 
 def not_seen(trace: Trace) -> tuple[str, ...]:
@@ -34,6 +39,13 @@ def not_seen(trace: Trace) -> tuple[str, ...]:
         if isinstance(what, str) and isinstance(why, str):
             times = f"{count:,} times " if type(count) is int and count > 1 else ""
             said.append(f"{times}{what}: {why}")
+    if _has_futex_locks(trace):
+        said.append("uncontended acquires of futex locks: only waits in the kernel are seen")
     if trace.native.without_lines:
         said.append(f"lines of its code: {trace.native.without_lines}")
     return tuple(said)
+
+
+def _has_futex_locks(trace: Trace) -> bool:
+    counted = set(trace.counters["lock"].tolist())
+    return any(lock.type == FUTEX and lock.id in counted for lock in trace.locks.values())

@@ -18,7 +18,7 @@ from layer_programs import functions, length_ns, needs_compiler, needs_layer
 import contention_lab as cl
 from contention_lab.analysis import lock_table
 from contention_lab.diagnosis import diagnose
-from contention_lab.trace import Trace, WaitKind
+from contention_lab.trace import Trace, WaitKind, not_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -380,6 +380,8 @@ def test_a_program_in_rust_shows_who_waits_for_its_mutex_and_who_has_it(tmp_path
     assert row.lock.site is not None
     assert row.lock.site.function == "program::backward"
     assert any("program::backward" in functions(trace, hold["stack"]) for hold in trace.holds)
+    unseen = "uncontended acquires of futex locks: only waits in the kernel are seen"
+    assert unseen in not_seen(trace)
 
 
 def test_without_the_layer_there_is_nothing_to_record_with(tmp_path: Path) -> None:

@@ -139,3 +139,29 @@ def test_it_says_where_figures_about_the_gil_are_from(
 
     assert said in capsys.readouterr().err
     assert json.loads(_json(tmp_path / "gil.clt", capsys))["gil_source"] == source
+
+
+def test_parties_that_read_alike_are_one() -> None:
+    site = {"file": "/bin/server", "line": 0, "function": "backward"}
+    other = {"file": "/bin/server", "line": 0, "function": "forward"}
+    parties = [
+        {"site": place, "stack": [], "thread_s": share, "share": share}
+        for place, share in ((other, 0.4), (site, 0.35), (site, 0.25))
+    ]
+    finding = {
+        "kind": "serialised-by-lock",
+        "severity": 0.5,
+        "lock": None,
+        "summary": "s",
+        "victims": [],
+        "culprits": parties,
+        "evidence": {},
+        "remedies": [],
+    }
+
+    causes = [line.split()[1:] for line in finding_lines(finding, 1) if " causes " in line]
+
+    assert causes == [
+        ["60", "%", "600", "ms", "backward", "(/bin/server:0)"],
+        ["40", "%", "400", "ms", "forward", "(/bin/server:0)"],
+    ]

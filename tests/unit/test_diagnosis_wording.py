@@ -141,6 +141,14 @@ def test_no_more_attempts_wait_than_there_are(figures: dict[str, int], said: str
     assert said in lock_figures(figures)
 
 
+def test_of_a_word_in_the_kernel_uncontended_acquires_are_not_seen() -> None:
+    figures = {"contended": 293, "acquires": 293}
+    said = "contended 293 (uncontended acquires of futex locks are not seen)"
+
+    assert said in lock_figures(figures, {"type": "futex"})
+    assert "contended 293 of 293 acquires" in lock_figures(figures, {"type": "pthread_mutex"})
+
+
 def test_a_long_sentence_loses_its_last_clauses_and_nothing_within_brackets() -> None:
     lock = "`Store.lock` (threading.Lock, made at store.py:31, 3 of them)"
     sentence = f"{'7 of 8 threads wait in `get` for ' + lock}: {'`put` holds it, ' * 12}and {lock}."

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +20,6 @@ from contention_lab.trace.schema import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -51,6 +53,33 @@ def run(path: Path, program: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_whoever_waits_for_an_import_has_no_frame_of_ours_on_his_stack(
+    tmp_path: Path, modules: Callable[..., None]
+) -> None:
+    modules(probe_held="import time; time.sleep(0.3)")
+    package = str(Path(cl.__path__[0]))
+    seen: list[list[str]] = []
+
+    def load() -> None:
+        importlib.import_module("probe_held")
+
+    with cl.record(tmp_path / "run.clt"):
+        first, second = threading.Thread(target=load), threading.Thread(target=load)
+        first.start()
+        while "probe_held" not in sys.modules:
+            time.sleep(0.001)
+        second.start()
+        while second.is_alive():
+            assert second.ident is not None
+            frame = sys._current_frames().get(second.ident)
+            seen.append([entry.filename for entry in traceback.extract_stack(frame)])
+            time.sleep(0.005)
+        first.join()
+    waiting = [names for names in seen if names[-1] == "<frozen importlib._bootstrap>"]
+    assert len(waiting) > 5
+    assert not [name for names in waiting for name in names if name.startswith(package)]
 
 
 def test_two_threads_that_import_one_module_wait_for_its_import_lock(

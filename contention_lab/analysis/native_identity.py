@@ -46,6 +46,7 @@ OWN_LOCKS: Final = (
     ("_PyMem_", "the allocator's lock"),
     ("_PyObject_Malloc", "the allocator's lock"),
     ("_mi_", "the allocator's lock"),
+    ("mi_", "the allocator's lock"),
     ("PyWeakref_NewRef", "the lock of weak references"),
     ("_PyWeakref_", "the lock of weak references"),
     ("_extensions_cache", "the lock of loaded extension modules"),
@@ -57,15 +58,24 @@ OWN_LOCKS: Final = (
     ("_PyCrossInterpreterData_", "the registry of what may go from interpreter to interpreter"),
     ("_PyXIData_", "the registry of what may go from interpreter to interpreter"),
     ("_PyOnceFlag_CallOnce", "something that the first thread sets up for all"),
+    ("_PyRWMutex_", "a readers-writer lock inside the interpreter"),
+    ("_PySeqLock_LockWrite", "the lock of classes and their attributes"),
+    ("_PyRecursiveMutex_Lock", "a lock inside the interpreter that its holder may take again"),
     ("_PyMutex_LockSlow", "a lock inside the interpreter"),
     ("_PyMutex_LockTimed", "a lock inside the interpreter"),
     ("PyMutex_Lock", "a lock inside the interpreter"),
 )
 """Functions of the interpreter that take a lock, the more telling first, and what it is called."""
 
+STOPPED: Final = "a pause in which all threads are stopped (by the collector, say)"
+
 FOR_OTHERS: Final = (
-    ("_PyThreadState_Suspend", "a pause in which all threads are stopped (by the collector, say)"),
-    ("_PyEval_StopTheWorld", "a pause in which all threads are stopped (by the collector, say)"),
+    ("_PyThreadState_Suspend", STOPPED),
+    ("_PyThreadState_Attach", STOPPED),
+    ("tstate_wait_attach", STOPPED),
+    ("_PyEval_StopTheWorld", STOPPED),
+    ("stop_the_world", STOPPED),
+    ("park_detached_threads", STOPPED),
     ("PyEvent_Wait", "an event inside the interpreter: a thread that is joined, or starts"),
     ("PyThread_join_thread", "a thread that is joined"),
     ("PyThread_acquire_lock", "a lock or event that the recording did not replace"),
@@ -73,6 +83,10 @@ FOR_OTHERS: Final = (
     ("_PySemaphore_Wait", "a lock inside the interpreter, or a thread that is joined"),
 )
 """Functions of the interpreter that wait for others, or for what nobody can tell."""
+
+_NO_LOCK: Final = tuple(
+    pair for pair in FOR_OTHERS if pair[1] == STOPPED or pair[0] == "PyEvent_Wait"
+)
 
 GUARDED: Final = frozenset(
     {
@@ -186,7 +200,7 @@ def _interpreters(
     module = _guarded(frames)
     if module is not None and any(name.startswith("PyThread_acquire_lock") for name in functions):
         return NativeIdentity(f"a lock inside {module}", module, "", kind, True, True, True)
-    if lock.kind not in COORDINATION and not _begins(functions, FOR_OTHERS[:3]):
+    if lock.kind not in COORDINATION and not _begins(functions, _NO_LOCK):
         text = _begins(functions, OWN_LOCKS)
         if text is not None:
             named = _object(functions) if text == OWN_LOCKS[0][1] else text

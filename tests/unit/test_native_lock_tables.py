@@ -195,6 +195,13 @@ def test_short_waits_belong_to_the_threads_next_one_with_a_stack() -> None:
         (4, ["PyThread_acquire_lock_timed"], "a lock or event that the recording did not", False),
         (4, ["PyThread_acquire_lock_timed", "_enter_buffered_busy"], "the file object's", True),
         (4, ["_PySemaphore_Wait", "_PyThreadState_Suspend"], "a pause in which all", False),
+        (4, ["_PySemaphore_Wait", "_PyParkingLot_Park", "tstate_wait_attach"], "a pause", False),
+        (4, ["_PyParkingLot_Park", "stop_the_world"], "a pause in which all", False),
+        (4, ["_PyParkingLot_Park", "_PyRWMutex_RLock"], "a readers-writer lock inside", True),
+        (9, ["_PySeqLock_LockWrite", "update_cache_gil_disabled"], "the lock of classes", True),
+        (4, ["_PyParkingLot_Park", "_PyRecursiveMutex_Lock"], "a lock inside the interp", True),
+        (4, ["_PyMutex_LockTimed", "mi_segment_reclaim"], "the allocator's lock", True),
+        (4, ["_PyParkingLot_Park", "_PyMutex_LockTimed", "PyImport_X"], "a lock inside", True),
         (3, ["_PyMutex_LockTimed"], "a lock inside the interpreter", False),
     ],
 )

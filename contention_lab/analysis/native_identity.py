@@ -67,9 +67,9 @@ OWN_LOCKS: Final = (
 )
 """Functions of the interpreter that take a lock, the more telling first, and what it is called."""
 
-STOPPED: Final = "a pause in which all threads are stopped (by the collector, say)"
+STOPPED: Final[str] = "a pause in which all threads are stopped (by the collector, say)"
 
-FOR_OTHERS: Final = (
+FOR_OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("_PyThreadState_Suspend", STOPPED),
     ("_PyThreadState_Attach", STOPPED),
     ("tstate_wait_attach", STOPPED),

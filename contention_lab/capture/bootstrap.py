@@ -154,7 +154,7 @@ class ProgramSession(Session):
         from contention_lab.capture import merging
 
         try:
-            late_ns = recorded.write(merging.raw_path(self.path))
+            late_ns = _core.quietly(lambda: recorded.write(merging.raw_path(self.path)))
         except OSError as error:
             return False, f"without functions: {error.strerror or error}"
         done, said = merging.join(self.path, late_ns)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.analysis.weighted_stacks import Step, weighted_stacks
+from contention_lab.analysis.weighted_stacks import LockStep, Step, weighted_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,10 @@ class FlameNode:
         With all children.
     children
         The largest first.
+    is_lock
+        It is a lock and no function.
+    by_thread
+        `self_ns` by the ids of threads, where that was asked for.
     """
 
     name: str
@@ -45,13 +49,17 @@ class FlameNode:
     self_ns: int
     total_ns: int
     children: tuple[FlameNode, ...]
+    is_lock: bool = False
+    by_thread: tuple[tuple[int, int], ...] = ()
 
 
-def flame(trace: Trace, view: View, blame: Blame | None = None) -> FlameNode:
-    """Return the tree of one view; trace, view and blame are those of `weighted_stacks`."""
+def flame(
+    trace: Trace, view: View, blame: Blame | None = None, *, by_thread: bool = False
+) -> FlameNode:
+    """Return the tree of one view; what it takes is what `weighted_stacks` takes."""
     tree = _Branch(ROOT)
-    for stack in weighted_stacks(trace, view, blame):
-        tree.add(stack.steps, stack.ns)
+    for stack in weighted_stacks(trace, view, blame, by_thread=by_thread):
+        tree.add(stack.steps, stack.ns, stack.thread if by_thread else None)
     return tree.frozen()
 
 
@@ -63,8 +71,9 @@ class _Branch:
     ns: int = 0
     lines: set[int] = field(default_factory=set)
     children: dict[tuple[str, str, int], _Branch] = field(default_factory=dict)
+    threads: dict[int, int] = field(default_factory=dict)
 
-    def add(self, steps: Sequence[Step], ns: int) -> None:
+    def add(self, steps: Sequence[Step], ns: int, thread: int | None) -> None:
         branch = self
         for step in steps:
             name, file, line, first_line = step
@@ -72,6 +81,8 @@ class _Branch:
             branch = branch.children.setdefault(key, _Branch(step))
             branch.lines.add(line)
         branch.ns += ns
+        if thread is not None:
+            branch.threads[thread] = branch.threads.get(thread, 0) + ns
 
     def frozen(self) -> FlameNode:
         children = tuple(
@@ -88,4 +99,6 @@ class _Branch:
             self.ns,
             self.ns + sum(child.total_ns for child in children),
             children,
+            isinstance(self.step, LockStep),
+            tuple(self.threads.items()),
         )

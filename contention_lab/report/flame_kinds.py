@@ -48,6 +48,16 @@ FLAME_KINDS: Final = (
         "is waiting that no recorded hold covers: the lock was free or changing hands.",
     ),
     FlameKind(
+        "pair",
+        "Both, back to back",
+        "the same waiting, by who waited, then the lock, then what its holder was executing",
+        "Nobody was made to wait in this run.",
+        "The first two graphs joined at the lock. Down to the dark box, the calls of the thread "
+        "that waited; below it, the code of the thread that held the lock, its innermost function "
+        "first, then that one's callers. Read one column from the top to the bottom: this code "
+        "waited for this lock because of that code.",
+    ),
+    FlameKind(
         "spin",
         "Spinning",
         "time spent asking for a lock again and again, by the code that asked",

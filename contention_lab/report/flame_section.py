@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.report.flame_kinds import shown_kinds
-from contention_lab.report.flame_table import fair_limit, flatten, tree_size
+from contention_lab.report.flame_table import ThreadTable, fair_limit, flatten, tree_size
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
@@ -27,19 +27,24 @@ def flame_data(points: Sequence[PointView], frames: FrameTable) -> dict[str, Any
     """
     kinds = shown_kinds(point.flames for point in points)
     limit = fair_limit([tree_size(p.flames[kind.key]) for p in points for kind in kinds])
-    return {
-        point.key: {
-            "label": name(point.label),
-            "views": {
-                kind.key: {
-                    **flatten(point.flames[kind.key], kind.key, frames, limit),
-                    "empty": point.empty(kind),
-                }
-                for kind in kinds
-            },
+    found = {}
+    for point in points:
+        threads = ThreadTable()
+        views = {
+            kind.key: {
+                **flatten(point.flames[kind.key], kind.key, frames, limit, threads),
+                "empty": point.empty(kind),
+            }
+            for kind in kinds
         }
-        for point in points
-    }
+        found[point.key] = {
+            "label": name(point.label),
+            "views": views,
+            "threads": [
+                name(point.thread_names.get(one, "nobody known")) for one in threads.number
+            ],
+        }
+    return found
 
 
 def main_point(points: Sequence[PointView]) -> PointView | None:

@@ -1,8 +1,9 @@
 """Flame trees as flat arrays, which the page's script lays out and draws.
 
-A tree becomes three lists in depth-first order (frame, depth, nanoseconds); frames of all trees
-share one table. Only when a page would grow beyond its budget are the smallest frames of a tree
-merged into one "n smaller frames" beside their larger siblings: the sums stay right.
+A tree becomes three lists in depth-first order (frame, depth, nanoseconds), with the time of each
+thread beside them; frames of all trees share one table. Only when a page would grow beyond its
+budget are the smallest frames of a tree merged into one "n smaller frames" beside their larger
+siblings: the sums stay right.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
+from contention_lab.report.packed_integers import packed
 from contention_lab.report.visible_text import name, short_path
 
 if TYPE_CHECKING:
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 
 NODE_BUDGET: Final = 120_000
 """Nodes of all trees of a page: about 2.4 MB."""
+MOST_PARTS: Final = 20_000
+"""Times of single threads that a tree may have: about 120 KB."""
 
 
 class Tree(Protocol):
@@ -38,7 +44,7 @@ class FrameTable:
     """Every distinct frame of a page once: name, file, line and kind."""
 
     rows: list[tuple[str, str, int, str]] = field(default_factory=list)
-    """Shown name, shown file, line, and `lock` or `code`."""
+    """Shown name, shown file, line, and `lock`, `code` or `culprit` (code of who held the lock)."""
     _index: dict[tuple[str, str, int, str], int] = field(default_factory=dict)
 
     def add(self, title: str, file: str, line: int, kind: str = "code") -> int:
@@ -51,14 +57,33 @@ class FrameTable:
         return found
 
 
+@dataclass(slots=True)
+class ThreadTable:
+    """Threads of a run: their ids, numbered as they come."""
+
+    number: dict[int, int] = field(default_factory=dict)
+
+    def add(self, thread: int) -> int:
+        """Number of the thread, added if it is new."""
+        return self.number.setdefault(thread, len(self.number))
+
+
 def is_lock(view: str, level: int, node: Tree) -> bool:
     """Whether a node of a view is a lock: its first level or its leaves; never in the GIL's."""
     if view.startswith("gil"):
         return False
+    if view == "pair":  # somewhere in the middle
+        return getattr(node, "is_lock", False)
     return level == 1 if view == "culprit" else level > 0 and not node.children
 
 
-def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[str, Any]:
+def flatten(
+    root: FlameNode,
+    view: str,
+    frames: FrameTable,
+    limit: int,
+    threads: ThreadTable | None = None,
+) -> dict[str, Any]:
     """The tree as `{"frame": [...], "depth": [...], "total": [...], "merged": n}`.
 
     Parameters
@@ -71,23 +96,35 @@ def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[
         Gets the frames that it lacks.
     limit : int
         Nodes wanted at most. `merged` counts the nodes that went into "n smaller frames".
+    threads : ThreadTable, optional
+        Gets the threads that it lacks; with it, `whose` has for each node and thread that has time
+        of its own there: steps from the node before, the thread, nanoseconds; packed. Empty where
+        there are more than `MOST_PARTS`.
     """
     smallest = smallest_kept(root, limit)
     frame: list[int] = []
     depth: list[int] = []
     total: list[int] = []
     merged = 0
-    pending: list[tuple[FlameNode | tuple[int, int], int]] = [(root, 0)]
+    whose: list[tuple[int, int, int]] = []
+    pending: list[tuple[FlameNode | list[FlameNode], int, str]] = [(root, 0, "code")]
     while pending:
-        node, level = pending.pop()
+        node, level, kind = pending.pop()
+        at = len(depth)
         depth.append(level)
-        if isinstance(node, tuple):
-            dropped, nanoseconds = node
-            frame.append(frames.add(f"({dropped:,} smaller frames)", "", 0))
-            total.append(nanoseconds)
+        if isinstance(node, list):
+            small = [*node]
+            for one in small:  # the list grows while it is read
+                small.extend(one.children)
+            frame.append(frames.add(f"({len(small):,} smaller frames)", "", 0))
+            total.append(sum(int(top.total_ns) for top in node))
+            merged += len(small)
+            whose += [(at, thread, ns) for one in small for thread, ns in one.by_thread]
             continue
-        kind = "lock" if is_lock(view, level, node) else "code"
-        frame.append(frames.add(node.name, node.file, node.line, kind))
+        whose += [(at, thread, ns) for thread, ns in node.by_thread]
+        lock = is_lock(view, level, node)
+        frame.append(frames.add(node.name, node.file, node.line, "lock" if lock else kind))
+        below = "culprit" if lock and view == "pair" else kind
         total.append(int(node.total_ns))
         kept = sorted(
             (child for child in node.children if child.total_ns >= smallest),
@@ -95,11 +132,19 @@ def flatten(root: FlameNode, view: str, frames: FrameTable, limit: int) -> dict[
         )
         small = [child for child in node.children if child.total_ns < smallest]
         if small:
-            dropped = sum(tree_size(child) for child in small)
-            merged += dropped
-            pending.append(((dropped, sum(int(child.total_ns) for child in small)), level + 1))
-        pending.extend((child, level + 1) for child in reversed(kept))
-    return {"frame": frame, "depth": depth, "total": total, "merged": merged}
+            pending.append((small, level + 1, below))
+        pending.extend((child, level + 1, below) for child in reversed(kept))
+    found = {"frame": frame, "depth": depth, "total": total, "merged": merged}
+    return found if threads is None else found | {"whose": _packed(whose, threads)}
+
+
+def _packed(whose: list[tuple[int, int, int]], threads: ThreadTable) -> str:
+    if len(whose) > MOST_PARTS:
+        return ""
+    parts = np.array([(at, threads.add(thread), ns) for at, thread, ns in whose], dtype=np.int64)
+    parts = parts.reshape(-1, 3)
+    parts[1:, 0] -= parts[:-1, 0].copy()
+    return packed(parts.ravel())
 
 
 def tree_size(root: Tree) -> int:

@@ -63,6 +63,7 @@ class PointView:
     """None on a build without one, or where nothing saw it."""
     native: NativeLines
     timeline: Timeline
+    thread_names: Mapping[int, str]
     sites: tuple[Frame, ...]
     """Whose source is worth showing."""
     recorded_ns: int
@@ -78,6 +79,7 @@ class PointView:
         counted = {
             "victim": self.locks.wait_s,
             "culprit": self.locks.wait_s,
+            "pair": self.locks.wait_s,
             "spin": self.locks.spin_s,
             "hold": float(self.facts.level == "counters"),
         }
@@ -92,7 +94,7 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
     """
     trace = completed(trace)
     divided = blame(trace)
-    flames = {kind.key: flame(trace, kind.key, divided) for kind in ALL_KINDS}
+    flames = {kind.key: flame(trace, kind.key, divided, by_thread=True) for kind in ALL_KINDS}
     matrix, graph = block_matrix(trace, divided), lock_graph(trace)
     locks = lock_lines(lock_table(trace))
     return PointView(
@@ -111,6 +113,7 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         gil_view(trace),
         native_lines(trace),
         timeline(trace, divided),
+        {number: thread.label for number, thread in trace.threads.items()},
         sites_of(trace, matrix, locks, graph, flames.values()),
         trace.start_unix_ns,
     )

@@ -14,9 +14,9 @@ from contention_lab.analysis import FlameNode, flame
 from contention_lab.report import sweep_page, trace_page
 
 Opener = Callable[..., Any]
-VIEWS = ("victim", "culprit", "spin", "hold")
-CANVAS = "[data-flame=canvas]"
-READOUT = "[data-flame=readout]"
+VIEWS = ("victim", "culprit", "pair", "spin", "hold")
+CANVAS = "#flame [data-flame=canvas]"
+READOUT = "#flame [data-flame=readout]"
 DIAGNOSIS = {"verdict": "spin-collapse", "summary": "Threads spin.", "findings": []}
 SIZES = [(360, 640), (768, 1024), (1280, 800), (3840, 2160)]
 
@@ -66,7 +66,7 @@ def test_every_view_opens_and_draws(open_page: Opener, sweep: str) -> None:
 
         assert page.get_attribute(f"#tab-{view}", "aria-selected") == "true"
         assert painted(page) > 4
-        assert page.locator(f"p[data-note={view}]").is_visible()
+        assert page.locator(f"#flame p[data-note={view}]").is_visible()
 
 
 def test_a_known_frame_is_found_with_its_share(open_page: Opener, sweep: str) -> None:
@@ -77,12 +77,12 @@ def test_a_known_frame_is_found_with_its_share(open_page: Opener, sweep: str) ->
     victim = below(below(below(node, "run_batch.<locals>.worker"), "train_one"), "Tensor.backward")
     page = open_page(sweep)
 
-    page.fill("[data-flame=search]", "tensor.BACKWARD")
+    page.fill("#flame [data-flame=search]", "tensor.BACKWARD")
 
-    found = plain(page.inner_text("[data-flame=matches]"))
+    found = plain(page.inner_text("#flame [data-flame=matches]"))
     assert found == f"1 frame, {100 * victim.total_ns / root.total_ns:.0f} % of the time"
-    page.press("[data-flame=search]", "Escape")
-    assert page.inner_text("[data-flame=matches]") == ""
+    page.press("#flame [data-flame=search]", "Escape")
+    assert page.inner_text("#flame [data-flame=matches]") == ""
 
 
 def test_a_click_zooms_and_reads_out_the_frame(open_page: Opener, sweep: str) -> None:
@@ -95,7 +95,7 @@ def test_a_click_zooms_and_reads_out_the_frame(open_page: Opener, sweep: str) ->
     assert page.locator(CANVAS).screenshot() != before
     click_frame(page, 7, 0.02)  # it fills the width now
     assert page.inner_text(READOUT).startswith("GlobalClient.backward")
-    page.click("[data-flame=reset]")
+    page.click("#flame [data-flame=reset]")
     assert page.inner_text(READOUT).startswith("all · ")
 
 
@@ -134,8 +134,8 @@ def test_a_tooltip_follows_the_pointer(open_page: Opener, sweep: str) -> None:
 
     page.locator(CANVAS).hover(position={"x": 40, "y": 30})
 
-    assert page.locator("[data-flame=tooltip]").is_visible()
-    assert "Thread._bootstrap" in page.inner_text("[data-flame=tooltip]")
+    assert page.locator("#flame [data-flame=tooltip]").is_visible()
+    assert "Thread._bootstrap" in page.inner_text("#flame [data-flame=tooltip]")
 
 
 def test_choosing_a_run_changes_every_section(open_page: Opener, sweep: str) -> None:
@@ -155,7 +155,7 @@ def test_a_run_without_waiting_says_so(open_page: Opener, sweep: str) -> None:
 
     page.select_option("#point", label="1 thread")
 
-    assert page.locator("[data-flame=empty]").is_visible()
+    assert page.locator("#flame [data-flame=empty]").is_visible()
     assert not page.locator(CANVAS).is_visible()
     page.click("#tab-hold")
     assert page.locator(CANVAS).is_visible()
@@ -210,7 +210,7 @@ def test_without_scripts_there_are_pictures_and_tables(open_page: Opener, sweep:
 
     assert page.locator("h1").is_visible()
     assert page.locator("svg.plot:visible").count() == 2
-    assert page.locator("details.fallback[open] table.tree:visible").count() == 4
+    assert page.locator("#flame details.fallback[open] table.tree:visible").count() == 5
     assert page.locator("#blocks table:visible").count() == 2
     assert page.locator("#order p:visible").count() > 0
     assert not page.locator(CANVAS).is_visible()
@@ -233,13 +233,13 @@ def test_hostile_names_stay_text(open_page: Opener, scripts: bool) -> None:
     assert HOSTILE[0] in page.title()
     if scripts:
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.fill("[data-flame=search]", "onerror")
+        page.fill("#flame [data-flame=search]", "onerror")
         for point in page.locator("#point option").all():
             page.select_option("#point", point.get_attribute("value"))
             page.focus(CANVAS)
             for key in ("Home", *["ArrowDown"] * 10, "Enter", "Escape"):
                 page.keyboard.press(key)
-            page.fill("[data-flame=search]", "onerror")
+            page.fill("#flame [data-flame=search]", "onerror")
 
 
 def test_a_page_of_variants_works(open_page: Opener) -> None:

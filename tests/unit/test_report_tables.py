@@ -190,7 +190,7 @@ def test_a_run_whose_waits_were_only_counted_is_not_said_to_have_none() -> None:
     view = point_view("run-1", "1 thread", "v", 1, parse(builder.bytes()))
 
     assert [view.empty(kind) == NOT_ONE_BY_ONE for kind in FLAME_KINDS] == [
-        True, True, False, True,
+        True, True, True, False, True,
     ]  # fmt: skip
     assert view.waiting_s == pytest.approx(5e-6)
 

@@ -33,9 +33,11 @@ class FlameCanvas {
   recolour() {
     const style = getComputedStyle(document.documentElement);
     const colour = (role) => style.getPropertyValue(`--${role}`).trim();
-    const base = channels(colour(`flame-${this.view}`));
+    const base = channels(colour(`flame-${this.view === "pair" ? "victim" : this.view}`));
     const page = channels(colour("page"));
     this.shades = Array.from({ length: SHADES }, (_, i) => mixed(base, page, i * SHADE_STEP));
+    const culprit = channels(colour("flame-culprit"));
+    this.culpritShades = this.shades.map((_, i) => mixed(culprit, page, i * SHADE_STEP));
     this.dim = mixed(base, page, 0.72);
     this.lock = colour("flame-lock");
     this.lockInk = colour("on-flame-lock");
@@ -120,7 +122,8 @@ class FlameCanvas {
   // Fill and ink of a node where no search and no zoom decides.
   paint(node) {
     const [, file, , kind] = this.tree.frames[this.tree.frame[node]];
-    return kind === "lock" ? [this.lock, this.lockInk] : [this.shades[shadeOf(file)], this.ink];
+    if (kind === "lock") return [this.lock, this.lockInk];
+    return [(kind === "culprit" ? this.culpritShades : this.shades)[shadeOf(file)], this.ink];
   }
 
   // Fill of the nodes from one place of a row to before another, too narrow to be told apart.

@@ -17,6 +17,7 @@ class FlameView {
     this.tooltip = find("tooltip");
     this.empty = find("empty");
     this.view = this.tabs[0].dataset.view;
+    this.shape = find("inverted") ? new FlameShape(find, () => this.choose(this.view)) : null;
     this.#listen(find("reset"));
   }
 
@@ -68,6 +69,7 @@ class FlameView {
       this.searchField.value = wanted.get(`${this.prefix}search`);
       this.search();
     }
+    if (this.shape?.restore(wanted)) this.choose(this.view);
     const frame = hashNumber(wanted.get(`${this.prefix}frame`));
     if (this.tree && frame >= 0 && frame < this.tree.size) this.zoom(frame);
     if (tab || (frame >= 0 && this.tree)) this.root.scrollIntoView();
@@ -77,6 +79,7 @@ class FlameView {
     this.view = view;
     this.#keep("flame", view === this.tabs[0].dataset.view ? null : view);
     this.#keep("frame", null);
+    this.shape?.keep(this.hash);
     for (const tab of this.tabs) {
       const chosen = tab.dataset.view === view;
       tab.setAttribute("aria-selected", String(chosen));
@@ -100,7 +103,11 @@ class FlameView {
   treeOf(view) {
     const data = this.data.points[this.point].views[view];
     if (data.total[0] === 0) return { tree: null, empty: data.empty };
-    return { tree: this.kept(`${this.point} ${view}`, () => new FlameTree(data, this.data.frames)), empty: "" };
+    const { frames } = this.data;
+    this.shape.offer(data, frames, this.data.points[this.point].threads);
+    const key = `${this.point} ${view} ${this.shape.key}`;
+    const tree = this.kept(key, () => new FlameTree(this.shape.applied(data, frames), frames));
+    return tree.total[0] ? { tree, empty: "" } : { tree: null, empty: "There is nothing of this of the lock and thread chosen." };
   }
 
   // A tree by its key, made once.

@@ -3,7 +3,7 @@
 // `=` are places of the page, and left alone.
 
 const HASH_KEYS = [
-  "run", "timeline", "wait", "flame", "frame", "search",
+  "run", "timeline", "wait", "flame", "lock", "thread", "inverted", "frame", "search",
   "difference-flame", "difference-frame", "difference-search", "difference-before", "difference-after",
 ];
 const HASH_DELAY_MS = 200; // browsers refuse to have the address changed all the time

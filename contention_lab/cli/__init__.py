@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS: "Final" = (
     "record",
+    "attach",
     "run",
     "scale",
     "list",
@@ -28,6 +29,7 @@ COMMANDS: "Final" = (
     "explain",
     "export",
     "view",
+    "import",
     "diff",
     "fit",
     "predict",

@@ -12,6 +12,7 @@ from contention_lab.diagnosis.gains import with_gains
 from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
+from contention_lab.diagnosis.sampled.verdict import diagnose_samples
 from contention_lab.diagnosis.wording import brief
 from contention_lab.trace import not_seen
 
@@ -25,13 +26,16 @@ def diagnose(trace: Trace) -> Diagnosis:
     Parameters
     ----------
     trace
-        A trace; a damaged one is diagnosed as far as it could be read.
+        A trace; a damaged one is diagnosed as far as it could be read. One of samples is
+        diagnosed by what samples can say.
 
     Returns
     -------
     Diagnosis
         The same for the same trace.
     """
+    if trace.is_sampled:
+        return diagnose_samples(trace)
     file = CaseFile(trace)
     found = [one for find in FINDINGS for one in find(file)]
     found = [replace(one, summary=brief(one.summary)) for one in found]

@@ -35,6 +35,12 @@ UNSEEN_PROGRAM: Final = (
     "from its first thread on. Spinlocks and atomics that a compiler has put in line are not seen. "
     "From when a thread has a lock that it found free is known only while others wait for it."
 )
+UNSEEN_BETWEEN: Final = (
+    "This is made of samples. What happened between two of them is not known: shorter waits are "
+    "met only by chance, times of single waits are known to about the interval, and nothing is "
+    "counted. Which lock a thread waited for, and who had it, is read off the source lines that "
+    "threads were in."
+)
 UNSEEN_GIL: Final = (
     "Waits for the GIL are measured where a lock had to wait first; elsewhere who has it is "
     "sampled, about a thousand times a second at most."
@@ -45,7 +51,7 @@ UNSEEN_CORES: Final = (
 )
 
 
-def unseen(python: Mapping[str, Any], *, native_layer: bool) -> list[str]:
+def unseen(python: Mapping[str, Any], *, native_layer: bool, sampled: bool = False) -> list[str]:
     """What a recording cannot show, one or two sentences each.
 
     Parameters
@@ -54,7 +60,11 @@ def unseen(python: Mapping[str, Any], *, native_layer: bool) -> list[str]:
         What the trace says of the interpreter.
     native_layer
         Whether the C library's blocking calls were seen, and with them each wait for the GIL.
+    sampled
+        Whether nothing was recorded, but threads were sampled.
     """
+    if sampled:
+        return [UNSEEN_BETWEEN]
     if python.get("implementation") == "":
         return [UNSEEN_PROGRAM]
     lines = [UNSEEN_NATIVE if native_layer else UNSEEN_LOCKS]

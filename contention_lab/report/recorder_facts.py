@@ -49,7 +49,7 @@ def recorder_facts(trace: Trace) -> RecorderFacts:
     )
     level = Level(trace.level)
     return RecorderFacts(
-        level.name.lower(),
+        "samples" if trace.is_sampled else level.name.lower(),
         "invariant TSC" if Clock(trace.clock) is Clock.TSC else "CLOCK_MONOTONIC",
         trace.duration_ns / 1e9,
         len(trace.waits),
@@ -70,7 +70,7 @@ def _limits(trace: Trace, level: Level, dropped: int | None) -> list[str]:
     found = []
     if level is Level.COUNTERS:
         found.append("At level counters there are no stacks and no holds, only exact totals.")
-    if level is Level.PROFILE:
+    if level is Level.PROFILE and not trace.is_sampled:
         found.append(
             "At level profile only holds that blocked somebody are recorded one by one; the "
             "totals in the lock table count all of them."

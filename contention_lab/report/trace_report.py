@@ -84,7 +84,7 @@ def trace_page(
         "findings": [finding_view(finding) for finding in _findings(diagnosis)],
         "leads_title": "The other traces",
         "lines": _other_verdicts(names, diagnoses, at),
-        "warnings": list(trace.problems),
+        "warnings": [*trace.problems, *_basis(trace, diagnosis)],
         "facts": _facts(trace, python, machine),
         "source": _source(traces, diagnoses, views) if source else None,
         "points": views,
@@ -99,9 +99,21 @@ def trace_page(
         "shows_gil": any(view.gil is not None for view in views),
         "shows_native": any(view.native.seen or view.native.rows for view in views),
         "machine": conditions.machine_rows(machine, python, version),
-        "unseen": conditions.unseen(python, native_layer=trace.meta.get("native_layer") is True),
+        "unseen": conditions.unseen(
+            python,
+            native_layer=trace.meta.get("native_layer") is True,
+            sampled=trace.is_sampled,
+        ),
     }
     return render("trace.html", data, context)
+
+
+def _basis(trace: Trace, diagnosis: Mapping[str, Any]) -> list[str]:
+    """Say of a trace of samples what it is made of, which is the first thing it has not seen."""
+    notes = diagnosis.get("not_seen") or ()
+    return (
+        [f"Samples, not a recording. Not known: {notes[0]}."] if trace.is_sampled and notes else []
+    )
 
 
 def _plots(view: PointView) -> PlotPair:

@@ -66,6 +66,14 @@ def awaits_permit(frame: SampledFrame) -> bool:
     return frame.function in _PERMITS.get(_short(frame, _PERMITS), ())
 
 
+def lets_go(frame: SampledFrame) -> bool:
+    """Tell whether a frame of Python code waits on a condition, and so has let go of its lock."""
+    return frame.name == "wait" and _short(frame, _COORDINATION) in (
+        "threading.py",
+        "multiprocessing/synchronize.py",
+    )
+
+
 def is_entrance(frame: SampledFrame) -> bool:
     """Tell whether a frame of Python code only takes a lock for its caller."""
     return frame.name in _ENTRANCES.get(_short(frame, _ENTRANCES), ())

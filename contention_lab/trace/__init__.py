@@ -10,6 +10,7 @@ from contention_lab.trace.model import Frame, Lock, Thread, Trace, TraceError
 from contention_lab.trace.not_seen import not_seen
 from contention_lab.trace.reader import load, parse
 from contention_lab.trace.records import Records
+from contention_lab.trace.sample_schema import Doing
 from contention_lab.trace.schema import (
     Call,
     ChunkKind,
@@ -29,6 +30,7 @@ __all__ = [
     "ChunkKind",
     "Clock",
     "Columns",
+    "Doing",
     "Frame",
     "GilFlag",
     "HoldFlag",

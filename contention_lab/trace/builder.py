@@ -16,10 +16,10 @@ from contention_lab.trace.chunk import pack_chunk, pack_header
 from contention_lab.trace.records import joined_holds
 from contention_lab.trace.schema import (
     COUNTER,
+    EVENT_KINDS,
     FIXED_RECORDS,
     GIL_SAMPLE,
     HOLD,
-    LAYER_KINDS,
     LOAD,
     LOOP_STEP,
     ORDER,
@@ -125,7 +125,7 @@ class TraceBuilder:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
-        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in LAYER_KINDS}
+        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in EVENT_KINDS}
         self._status: dict[str, int] = {}
 
     def add_frame(
@@ -313,8 +313,12 @@ class TraceBuilder:
         self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
 
     def add_layer_event(self, kind: ChunkKind, **values: int) -> None:
-        """Add a record of one of the `schema.LAYER_KINDS`, by the names of its dtype."""
-        self._layer[kind].append(_record(FIXED_RECORDS[kind], values))
+        """Add a record of one of the `schema.EVENT_KINDS`, by the names of its dtype."""
+        self.add_layer_events(kind, _record(FIXED_RECORDS[kind], values))
+
+    def add_layer_events(self, kind: ChunkKind, records: Records) -> None:
+        """Add records of one of these kinds."""
+        self._layer[kind].append(records.astype(FIXED_RECORDS[kind], casting="no"))
 
     def set_status(self, **values: int) -> None:
         """Set what the recorder says of itself, by the names of `schema.STATUS`."""

@@ -319,6 +319,16 @@ class Trace:
         """
         return self._layer_events(ChunkKind.NATIVE_WAITS)
 
+    @cached_property
+    def samples(self) -> Records:
+        """What sampled threads were doing, `schema.SAMPLE`; none of a program that was recorded."""
+        return self._layer_events(ChunkKind.SAMPLES)
+
+    @property
+    def is_sampled(self) -> bool:
+        """It is made of samples alone, and not of what a recorder saw."""
+        return len(self.samples) > 0 and not len(self.counters)
+
     def native_stack(self, stack_id: int) -> tuple[NativeFrame, ...]:
         """Return the native frames of a stack, innermost first; empty for an unknown one."""
         frames = self.native.frames

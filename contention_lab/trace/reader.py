@@ -23,9 +23,9 @@ from contention_lab.trace.mapped import let_go
 from contention_lab.trace.model import Trace, TraceError
 from contention_lab.trace.native import NativeTables, is_native
 from contention_lab.trace.schema import (
+    EVENT_KINDS,
     FIXED_RECORDS,
     HEADER,
-    LAYER_KINDS,
     MAGIC,
     MAJOR,
     MINOR,
@@ -159,7 +159,7 @@ class _Content:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
-        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in LAYER_KINDS}
+        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in EVENT_KINDS}
         self._native = NativeTables()
         self._status: np.void | None = None
         self._complete = False
@@ -297,7 +297,7 @@ class _Content:
             self._load.append(records)
         elif chunk.kind == ChunkKind.LOOP_STEPS:
             self._steps.append(records)
-        elif chunk.kind in LAYER_KINDS:
+        elif chunk.kind in EVENT_KINDS:
             self._layer[ChunkKind(chunk.kind)].append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
             self._status = records[-1]

@@ -21,6 +21,7 @@ from contention_lab.trace.layer_schema import (
     GIL_WAIT,
     NATIVE_WAIT,
 )
+from contention_lab.trace.sample_schema import SAMPLE
 
 MAGIC: Final = b"\x89CLT\r\n\x1a\n"
 MAJOR: Final = 1
@@ -61,6 +62,7 @@ class ChunkKind(IntEnum):
     NATIVE_STACKS = 28  # variable: native frame ids, innermost first
     NATIVE_WAITS = 29  # NATIVE_WAIT: a wait for a native lock, or a release of one
     NATIVE_IMAGES = 30  # variable: files of native code, with their build ids
+    SAMPLES = 31  # SAMPLE: what a thread that nobody instrumented was doing
 
 
 class Level(IntEnum):
@@ -333,6 +335,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.GIL_HOLDS: GIL_HOLD,
     ChunkKind.GIL_TOTALS: GIL_TOTAL,
     ChunkKind.NATIVE_WAITS: NATIVE_WAIT,
+    ChunkKind.SAMPLES: SAMPLE,
 }
 """Chunk kinds whose payload is an array of one dtype."""
 LAYER_KINDS: Final = (
@@ -343,3 +346,5 @@ LAYER_KINDS: Final = (
     ChunkKind.NATIVE_WAITS,
 )
 """Those that the layer below Python brings."""
+EVENT_KINDS: Final = (*LAYER_KINDS, ChunkKind.SAMPLES)
+"""All that are kept as they are, by kind."""

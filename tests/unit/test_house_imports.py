@@ -19,6 +19,7 @@ LAYERS = (
     {"locks", "capture"},
     {"analysis"},
     {"sampling", "scaling", "simulate"},
+    {"importing"},
     {"diagnosis"},
     {"comparison"},
     {"report", "export"},

@@ -1,0 +1,269 @@
+"""Sampling a running process: py-spy for its stacks, the kernel for the state of its threads.
+
+It watches; `joining.py` makes samples of what was seen, and `sampled_trace.py` a trace of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from contention_lab.sampling import py_spy, refusal
+from contention_lab.sampling.joining import KernelLook, joined_samples
+from contention_lab.sampling.runtime_state import GilReader, Region, runtime_region
+from contention_lab.sampling.sampled_trace import sampled_trace
+from contention_lab.sampling.sources import Sources
+from contention_lab.sampling.thread_states import ThreadStates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from contention_lab.trace import TraceBuilder
+
+DEFAULT_RATE: Final = 100
+DEFAULT_DURATION_S: Final = 10.0
+_FIND_AGAIN: Final = 50
+"""Looks after which the GIL is looked for again, while it has not been found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to sample.
+
+    Attributes
+    ----------
+    rate
+        Samples a second.
+    duration_s
+        How long.
+    native
+        With native frames, for each of which the process is stopped.
+    """
+
+    rate: int = DEFAULT_RATE
+    duration_s: float = DEFAULT_DURATION_S
+    native: bool = False
+
+
+@dataclass(slots=True)
+class _Target:
+    """What is known of the process."""
+
+    pid: int
+    version: str
+    region: Region | None = None
+    argv: list[str] = field(default_factory=list)
+    folder: str = ""
+    executable: str = ""
+    began_unix_ns: int = 0
+
+
+def check(pid: int, *, recorded_too: bool = False) -> str:
+    """Return the version of the Python that a process runs, if it can be sampled.
+
+    Parameters
+    ----------
+    pid
+        The process.
+    recorded_too
+        It may be recorded meanwhile.
+
+    Raises
+    ------
+    AttachError
+        It cannot be sampled.
+    """
+    if pid == os.getpid():
+        raise refusal.AttachError("this is the sampler's own process: give another PID")
+    if sys.platform == "linux":
+        if not Path(f"/proc/{pid}").exists():
+            raise refusal.missing(pid)
+        if not recorded_too and refusal.is_recorded(pid):
+            raise refusal.already_recorded(pid)
+    else:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            raise refusal.missing(pid) from None
+        except PermissionError:
+            pass
+    return py_spy.python_version(pid)
+
+
+def attach(
+    pid: int,
+    options: Options,
+    *,
+    recorded_too: bool = False,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> TraceBuilder:
+    """Sample a process, and return a trace of it.
+
+    Parameters
+    ----------
+    pid
+        The process.
+    options
+        How.
+    recorded_too
+        It may be recorded meanwhile.
+    goes_on
+        Asked at each look; sampling ends early where it says no, or on Ctrl-C.
+
+    Raises
+    ------
+    AttachError
+        It cannot be sampled.
+    """
+    target = _target(pid, check(pid, recorded_too=recorded_too))
+    looks: list[KernelLook] = []
+    with tempfile.TemporaryDirectory(prefix="contention-lab-") as folder:
+        begun_unix_ns = time.time_ns()
+        begun_ns = time.monotonic_ns()
+        spy = py_spy.Spy(pid, options.rate, Path(folder) / "stacks.json", native=options.native)
+        try:
+            cpu = _watch(target, options, spy, looks, goes_on)
+            ended_ns = time.monotonic_ns()
+            recorded = spy.stop()
+        finally:
+            spy.kill()
+    if not recorded.samples and not any(line.stacks for line in recorded.lines):
+        raise refusal.ended(pid)
+    joined = joined_samples(
+        recorded.lines, looks, target.region, cpu, native=options.native, pid=pid, end_ns=ended_ns
+    )
+    return sampled_trace(
+        joined.samples,
+        joined.threads,
+        Sources(target.began_unix_ns or None, *_folders(target)),
+        about={
+            "source": py_spy.NAME,
+            "interval_ns": joined.duration_ns // max(1, joined.looks),
+            "looks": joined.looks,
+            "failed": recorded.errors,
+            "native": options.native,
+            "timed": True,
+            "on_cpu_only": False,
+            "native_running": joined.native_running,
+            **({} if joined.gil_held is None else {"gil_held": joined.gil_held}),
+        },
+        meta=_meta(target),
+        duration_ns=joined.duration_ns,
+        pid=pid,
+        start_unix_ns=begun_unix_ns + joined.begun_ns - begun_ns,
+    )
+
+
+def _watch(
+    target: _Target,
+    options: Options,
+    spy: py_spy.Spy,
+    looks: list[KernelLook],
+    goes_on: Callable[[], bool],
+) -> dict[int, int]:
+    """Look at the threads until the time is over; return the CPU time of each meanwhile.
+
+    The pace is uneven, so that a program with a rhythm of its own is not always met at one beat.
+    """
+    if sys.platform != "linux":
+        _only_wait(options, spy, goes_on)
+        return {}
+    states = ThreadStates(target.pid)
+    gil = GilReader(target.pid, target.region) if target.region is not None else None
+    end = time.monotonic() + options.duration_s
+    found = False
+    before: dict[int, int] = {}
+    after: dict[int, int] = {}
+    try:
+        while not spy.ended and (now := time.monotonic()) < end and goes_on():
+            at = dict(states.look())
+            holder = None
+            if gil is not None:
+                if not found and len(looks) % _FIND_AGAIN == 0:
+                    found = gil.find(at)
+                holder = gil.holder()
+            looks.append(KernelLook(time.monotonic_ns(), at, holder))
+            if len(looks) % options.rate == 1:
+                after = states.cpu_ns()
+                before = {**after, **before}
+            pause = random.uniform(0.5, 1.5) / options.rate
+            time.sleep(max(0.0, min(pause - (time.monotonic() - now), end - time.monotonic())))
+        after = {**after, **states.cpu_ns()}
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended
+    except KeyboardInterrupt:
+        pass  # enough
+    finally:
+        states.close()
+        if gil is not None:
+            gil.close()
+    return {number: after[number] - before.get(number, 0) for number in after}
+
+
+def _only_wait(options: Options, spy: py_spy.Spy, goes_on: Callable[[], bool]) -> None:
+    end = time.monotonic() + options.duration_s
+    try:
+        while not spy.ended and time.monotonic() < end and goes_on():
+            time.sleep(0.05)
+    except KeyboardInterrupt:
+        pass
+
+
+def _folders(target: _Target) -> tuple[Path, Path]:
+    root = Path(f"/proc/{target.pid}/root")
+    same = not root.exists() or os.path.realpath(root) == "/"
+    return (Path("/") if same else root), Path(target.folder or "/")
+
+
+def _target(pid: int, version: str) -> _Target:
+    target = _Target(pid, version)
+    proc = Path(f"/proc/{pid}")
+    try:
+        target.argv = proc.joinpath("cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        target.argv = target.argv[:-1]
+        target.folder = str((proc / "cwd").readlink())
+        target.executable = str((proc / "exe").readlink())
+        ticks = int(proc.joinpath("stat").read_text().rpartition(")")[2].split()[19])
+        since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        target.began_unix_ns = (
+            time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + since_boot_ns
+        )
+        target.region = runtime_region(pid)
+    except (OSError, ValueError, IndexError, AttributeError):
+        pass  # not Linux, or gone: less is known
+    return target
+
+
+def _meta(target: _Target) -> dict[str, Any]:
+    uname = os.uname()
+    affinity = getattr(os, "sched_getaffinity", None)
+    try:
+        cores = len(affinity(target.pid)) if affinity else os.cpu_count() or 1
+    except OSError:
+        cores = os.cpu_count() or 1
+    script = next((word for word in target.argv[1:] if not word.startswith("-")), "")
+    return {
+        "program": script,
+        "argv": target.argv[1:],
+        "cwd": target.folder,
+        "python": {
+            "version": target.version,
+            "implementation": "CPython",
+            "gil": "t" not in target.version,
+            "executable": target.executable,
+        },
+        "machine": {
+            "cores": cores,
+            "system": uname.sysname,
+            "release": uname.release,
+            "processor": uname.machine,
+        },
+        "level": "samples",
+    }

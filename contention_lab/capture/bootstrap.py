@@ -155,6 +155,7 @@ class ProgramSession(Session):
 
         try:
             late_ns = _core.quietly(lambda: recorded.write(merging.raw_path(self.path)))
+            assert isinstance(late_ns, int)
         except OSError as error:
             return False, f"without functions: {error.strerror or error}"
         done, said = merging.join(self.path, late_ns)

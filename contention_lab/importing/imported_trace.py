@@ -58,7 +58,7 @@ def read(lines: Sequence[str], name: str, form: str | None) -> StackFile:
     """
     if form is None:
         form = _format(lines[:_LOOKED_AT], name)
-    file = (perf_script if form == FORMATS[0] else collapsed).read(lines, name)
+    file = perf_script.read(lines, name) if form == FORMATS[0] else collapsed.read(lines, name)
     if not any(sample.frames for sample in file.samples):
         why = "its samples have no stacks: record them with -g" if file.samples else "it is empty"
         raise StackFileError(f"{name}: no stack in it; {why}")

@@ -26,7 +26,8 @@ recorded: `contention-lab record -- ./program`.
 
 A program that hangs: with --watch SECONDS, and at any time on SIGUSR1 (kill -USR1 PID), it prints
 to stderr which threads hold which locks and which wait where, with stacks, and who waits for whom
-in a ring; the trace is then complete up to that moment. A thread of native code does it, so it
+in a ring; the trace is then complete up to that moment. Of event loops: callbacks that have not
+returned for that long, and tasks that stand still. A thread of native code does it, so it
 works while every Python thread is stuck. Where the program handles or ignores SIGUSR1 itself, it
 still does; a SIGUSR1 that it sends to itself, or that a child gets, does what it does without us.
 """  # noqa: D301  (click reads \b)

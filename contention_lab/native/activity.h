@@ -164,6 +164,19 @@ cl_activity_load(cl_ring *ring)
 
 #if !CL_FREE_THREADED
 
+/* Notes where the callback of an event loop is that runs in the thread of a slot. */
+static void
+cl_activity_saw_step(uint32_t slot, uint32_t stack)
+{
+    uint32_t thread = atomic_load_explicit(&cl_slots[slot].thread, memory_order_relaxed);
+    if (thread == atomic_load_explicit(&cl_step_thread, memory_order_relaxed)) {
+        atomic_store_explicit(&cl_step_stack, stack, memory_order_relaxed);
+        /* release: the stack is there */
+        atomic_store_explicit(&cl_step_seen, atomic_load_explicit(&cl_step_since, memory_order_relaxed),
+                              memory_order_release);
+    }
+}
+
 /* Samples all recorded threads with their stacks, under the GIL. */
 static void
 cl_activity_stacks(cl_ring *ring, _Atomic uint32_t *stop)
@@ -178,6 +191,7 @@ cl_activity_stacks(cl_ring *ring, _Atomic uint32_t *stop)
             uint32_t thread = atomic_load_explicit(&cl_slots[i].thread, memory_order_relaxed);
             uint32_t stack = cl_holder_stack(thread, cl_activity.frames, cl_session.stack_depth);
             if (stack != 0) {
+                cl_activity_saw_step(i, stack);
                 taken += (uint32_t)cl_activity_sample(i, stack, ring);
             }
         }

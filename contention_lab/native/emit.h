@@ -6,6 +6,7 @@
 #ifndef CL_EMIT_H
 #define CL_EMIT_H
 
+#include "party_names.h"
 #include "permit.h"
 
 static PyObject *
@@ -114,6 +115,7 @@ cl_emit_party(PyObject *module, PyObject *name)
     party->start_ns = cl_now();
     party->name_bytes = bytes;
     memcpy(party->name, text, bytes);
+    cl_party_name_put(thread->epoch, party->id, text, bytes);
     free(text);
     uint32_t id = party->id;
     cl_party *head = atomic_load_explicit(&cl_session.new_parties, memory_order_relaxed);

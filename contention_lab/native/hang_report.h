@@ -10,6 +10,7 @@
 
 #include "gil_probe.h"
 #include "open_waits.h"
+#include "party_names.h"
 #include "standstill.h"
 
 #define CL_REPORT_FRAMES 20
@@ -114,6 +115,11 @@ cl_say_party(cl_buffer *text, uint32_t id)
         cl_say_thread(text, thread);
         return;
     }
+    char name[CL_PARTY_WORDS * 8];
+    if (cl_party_name_read(atomic_load_explicit(&cl_epoch, memory_order_relaxed), id, name)) {
+        cl_say(text, "task \"%s\"", name);
+        return;
+    }
     cl_say(text, "task #%u", id);
 }
 
@@ -165,9 +171,15 @@ cl_report_tasks(cl_buffer *text, uint64_t now)
     for (uint32_t at = 0; at < CL_OPEN_WAITS; at++) {
         cl_wait_record wait;
         if (cl_open_wait_read(at, epoch, &wait)) {
-            cl_say(text, "task #%u\n  waits for ", wait.thread);
+            cl_say_party(text, wait.thread);
+            cl_say(text, "\n  waits for ");
             cl_say_lock(text, wait.lock);
-            cl_say(text, ", for %.1f s\n", cl_seconds(wait.start_ns, now));
+            cl_say(text, ", for %.1f s", cl_seconds(wait.start_ns, now));
+            if (wait.holder != 0) {
+                cl_say(text, ", held by ");
+                cl_say_party(text, wait.holder);
+            }
+            cl_say(text, "\n");
             cl_say_permits(text, wait.lock, now);
             cl_say_stack(text, wait.stack);
         }
@@ -236,6 +248,24 @@ cl_report_ring(cl_buffer *text, cl_thread *const *ring, unsigned count)
     }
     cl_say_thread(text, ring[0]);
     cl_say(text, "\n");
+}
+
+/* What an event loop has been doing for longer than `after_ns`. */
+static void
+cl_report_loop(cl_buffer *text, uint64_t now, uint64_t after_ns)
+{
+    uint64_t since = atomic_load_explicit(&cl_step_since, memory_order_relaxed);
+    cl_thread *thread = cl_thread_by_id(atomic_load_explicit(&cl_step_thread, memory_order_relaxed));
+    if (since == 0 || now < since + after_ns || thread == NULL) {
+        return;
+    }
+    int is_seen = atomic_load_explicit(&cl_step_seen, memory_order_acquire) == since;
+    uint32_t stack = is_seen ? atomic_load_explicit(&cl_step_stack, memory_order_relaxed) : 0;
+    cl_say(text, "the event loop of ");
+    cl_say_thread(text, thread);
+    cl_say(text, " has been in one callback for %.1f s%s\n", cl_seconds(since, now),
+           stack == 0 ? "" : "; it was last seen at");
+    cl_say_stack(text, stack);
 }
 
 /* All threads that hold or wait, the GIL, and every ring, each once. */

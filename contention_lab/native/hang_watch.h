@@ -13,6 +13,8 @@
 #include "hang_report.h"
 #include "writer.h"
 
+#define CL_LONG_CALLBACK_NS 1000000000u /* is told of on SIGUSR1 where nothing says what is long */
+
 static struct {
     uint64_t after_ns; /* without a movement; 0: is not looked for */
     int aborts;
@@ -114,12 +116,61 @@ cl_hang_report(const char *why, uint64_t now, int aborts)
 {
     cl_buffer text = {0};
     cl_say(&text, "contention-lab: %s (process %u)\n", why, (unsigned)getpid());
+    cl_report_loop(&text, now, cl_hang.after_ns != 0 ? cl_hang.after_ns : CL_LONG_CALLBACK_NS);
     cl_report_all(&text, now);
     cl_hang_write(now);
     cl_say(&text, "contention-lab: the trace is written up to here; %s\n",
            aborts ? "aborting" : "the program goes on");
     cl_hang_tell(&text);
     cl_buffer_free(&text);
+}
+
+/* Whether a task waits for others that wait for it, all of them since `until`. */
+static int
+cl_hang_is_task_ring(const cl_wait_record *old, uint32_t count, uint32_t first)
+{
+    uint32_t at = first;
+    for (uint32_t steps = 0; steps < count; steps++) {
+        uint32_t next = 0;
+        while (next < count && old[next].thread != old[at].holder) {
+            next++;
+        }
+        if (next == count) {
+            return 0;
+        }
+        if (next == first) {
+            return 1;
+        }
+        at = next;
+    }
+    return 0;
+}
+
+/* What stands still in an event loop, as a number: a callback that does not return, tasks that wait for locks
+ * while no callback runs, or for each other. */
+static uint64_t
+cl_hang_loop_state(uint64_t now)
+{
+    static cl_wait_record old[CL_OPEN_WAITS]; /* the writer's */
+    uint64_t since = atomic_load_explicit(&cl_step_since, memory_order_relaxed);
+    uint64_t ended = atomic_load_explicit(&cl_step_ended_ns, memory_order_relaxed);
+    if (since != 0 && now >= since + cl_hang.after_ns) {
+        return cl_mix(since);
+    }
+    int is_idle = since == 0 && ended != 0 && now >= ended + cl_hang.after_ns;
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed), count = 0;
+    for (uint32_t at = 0; at < CL_OPEN_WAITS; at++) {
+        cl_wait_record *wait = &old[count];
+        count += cl_open_wait_read(at, epoch, wait) && wait->kind == CL_CONTENTION
+                 && now >= wait->start_ns + cl_hang.after_ns;
+    }
+    uint64_t all = 0;
+    for (uint32_t at = 0; at < count; at++) {
+        if (is_idle || cl_hang_is_task_ring(old, count, at)) {
+            all ^= cl_mix(old[at].start_ns ^ old[at].thread);
+        }
+    }
+    return all;
 }
 
 /* What stands still, as a number: 0 if anything that holds or waits for a lock moves, unless some threads
@@ -177,14 +228,16 @@ cl_hang_look(void)
     }
     cl_hang.last_look_ns = now;
     cl_hang_say_whose_signal();
-    uint64_t state = cl_hang_state(now);
+    uint64_t threads = cl_hang_state(now), loop = cl_hang_loop_state(now), state = threads ^ loop;
     if (state == 0 || state == cl_hang.reported) {
         cl_hang.reported = state;
         return;
     }
     cl_hang.reported = state;
     char why[96];
-    snprintf(why, sizeof why, "no thread that waits has moved for %.3g s", (double)cl_hang.after_ns * 1e-9);
+    snprintf(why, sizeof why, "%s has moved for %.3g s",
+             threads != 0 ? "no thread that waits" : "nothing that waits in an event loop",
+             (double)cl_hang.after_ns * 1e-9);
     cl_hang_report(why, now, cl_hang.aborts);
     if (cl_hang.aborts) {
         atomic_store_explicit(&cl_epoch, 0, memory_order_seq_cst);

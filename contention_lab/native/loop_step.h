@@ -98,6 +98,7 @@ cl_step_begins(PyObject *module, PyObject *handle)
     step->others = cl_step_others(handle);
     step->start_ns = cl_now();
     /* Of loops in several threads the last one counts: it is a hint for the sampler, no more. */
+    atomic_store_explicit(&cl_step_thread, cl_current == NULL ? 0 : cl_current->id, memory_order_relaxed);
     atomic_store_explicit(&cl_step_since, step->start_ns | 1u, memory_order_relaxed);
     Py_RETURN_NONE;
 }
@@ -115,6 +116,7 @@ cl_step_ended(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     uint64_t end_ns = cl_now();
     cl_step_here.handle = NULL;
     atomic_store_explicit(&cl_step_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&cl_step_ended_ns, end_ns, memory_order_relaxed);
     if (__builtin_expect(end_ns > step.start_ns && end_ns - step.start_ns >= CL_SLOW_STEP_NS, 0)
         && atomic_load_explicit(&cl_epoch, memory_order_relaxed) == step.epoch) {
         PyObject *done = PyObject_CallFunction(args[0], "OKKn", args[1], (unsigned long long)step.start_ns,

@@ -16,6 +16,7 @@
 typedef struct {
     _Atomic uint32_t taken; /* 0: free, 1: being written, 2: whole */
     _Atomic uint32_t epoch, lock, party, stack;
+    _Atomic uint32_t contends, holder; /* it is for a lock, and whose */
     _Atomic uint64_t start_ns;
 } cl_open_wait;
 
@@ -54,6 +55,7 @@ cl_open_wait_begin(uint32_t epoch, const cl_wait_record *wait)
             atomic_store_explicit(&open->lock, wait->lock, memory_order_relaxed);
             atomic_store_explicit(&open->party, wait->thread, memory_order_relaxed);
             atomic_store_explicit(&open->stack, wait->stack, memory_order_relaxed);
+            atomic_store_explicit(&open->contends, 0, memory_order_relaxed);
             atomic_store_explicit(&open->start_ns, wait->start_ns, memory_order_relaxed);
             atomic_store_explicit(&open->taken, 2, memory_order_release); /* it is whole */
             atomic_fetch_add_explicit(&cl_open_waits_taken, 1, memory_order_relaxed);
@@ -61,6 +63,16 @@ cl_open_wait_begin(uint32_t epoch, const cl_wait_record *wait)
         }
     }
     return 0;
+}
+
+/* Somebody has what is waited for: `holder`, 0 if that is not known. */
+static void
+cl_open_wait_for(uint32_t place, uint32_t holder)
+{
+    if (place != 0) {
+        atomic_store_explicit(&cl_open_waits[place - 1].holder, holder, memory_order_relaxed);
+        atomic_store_explicit(&cl_open_waits[place - 1].contends, 1, memory_order_release); /* with it */
+    }
 }
 
 static void
@@ -82,6 +94,11 @@ cl_open_wait_read(uint32_t at, uint32_t epoch, cl_wait_record *wait)
         return 0;
     }
     memset(wait, 0, sizeof *wait);
+    wait->kind = CL_COORDINATION;
+    if (atomic_load_explicit(&open->contends, memory_order_acquire)) {
+        wait->kind = CL_CONTENTION;
+        wait->holder = atomic_load_explicit(&open->holder, memory_order_relaxed);
+    }
     wait->start_ns = atomic_load_explicit(&open->start_ns, memory_order_relaxed);
     wait->lock = atomic_load_explicit(&open->lock, memory_order_relaxed);
     wait->thread = atomic_load_explicit(&open->party, memory_order_relaxed);

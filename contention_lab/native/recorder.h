@@ -96,6 +96,7 @@ cl_recorder_start(int fd, int level, uint32_t stack_depth, uint64_t ring_bytes, 
     }
     cl_session.unrecorded_threads = 0;
     atomic_store_explicit(&cl_step_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&cl_step_ended_ns, 0, memory_order_relaxed);
     cl_session.process_cpu_zero = cl_process_cpu_ns();
     cl_clock_zero();
     cl_write_header(&cl_writer.file, meta, meta_bytes);

@@ -173,6 +173,10 @@ static struct {
 
 static _Atomic uint32_t cl_epoch;
 static _Atomic uint64_t cl_step_since; /* when an event loop began its current callback; 0: none runs */
+static _Atomic uint64_t cl_step_ended_ns;     /* and ended the last one; 0: none yet */
+static _Atomic uint32_t cl_step_thread;       /* whose loop that is; 0 not known */
+static _Atomic uint32_t cl_step_stack;        /* where a sample last saw a callback, and ... */
+static _Atomic uint64_t cl_step_seen;         /* ... which one: `cl_step_since` */
 static _Atomic uint32_t cl_next_epoch;
 static _Atomic uint32_t cl_next_lock_id;
 static pthread_mutex_t cl_register_mutex = PTHREAD_MUTEX_INITIALIZER; /* see lock_info.h */

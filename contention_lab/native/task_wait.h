@@ -75,6 +75,7 @@ cl_task_wait_for_permit(cl_task_wait *self, cl_permits *permits)
             self->record.holder = held.party;
             self->record.holder_site = held.site;
         }
+        cl_open_wait_for(self->open, self->record.holder);
         if (task != NULL) {
             self->record.holder_stack = cl_task_stack(cl_recording_thread(), (cl_task *)task);
             Py_DECREF(task);

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -330,8 +331,84 @@ def test_who_has_permits_and_which_tasks_wait_is_reported(
     assert "waits for asyncio.Lock" in report
     assert "in hold (program.py:11)" in report
     assert f'File "{program.script}", line 13, in ask' in report
-    assert report.count("\ntask #") == 1
+    assert report.count("\ntask ") == 1
+    assert 'task "Task-3 ask"' in report
     assert program.rest()[0] == ""
+
+
+TASKS = """
+import asyncio, time
+async def move(first, second):
+    async with first:
+        await asyncio.sleep(0.05)
+        async with second: pass
+async def keep(lock):
+    async with lock: await asyncio.get_running_loop().create_future()
+async def ask(lock):
+    async with lock: pass
+async def beat():
+    while True: await asyncio.sleep(0.02)
+async def get(queue):
+    await queue.get()
+def slow():
+    time.sleep(2)
+async def main(body, named):
+    tasks = [asyncio.create_task(one, name=name) for name, one in named.items()]
+    await body
+    print('ready', flush=True)
+    await asyncio.to_thread(input)
+    for task in tasks: task.cancel()
+async def ring():
+    one, two = asyncio.Lock(), asyncio.Lock()
+    named = {'left': move(one, two), 'right': move(two, one), 'clock': beat()}
+    await main(asyncio.sleep(0.1), named)
+async def kept():
+    lock = asyncio.Lock()
+    await main(asyncio.sleep(0.1), {'keeper': keep(lock), 'asker': ask(lock)})
+async def idle():
+    await main(asyncio.sleep(0.1), {'consumer': get(asyncio.Queue())})
+async def blocked():
+    async def body():
+        slow()
+    await main(body(), {'clock': beat()})
+"""
+
+
+def test_tasks_that_wait_for_each_other_are_told_while_others_go_on(
+    tmp_path: Path, started: list[Program]
+) -> None:
+    program = start(started, tmp_path, f"{TASKS}\nasyncio.run(ring())", "--watch", "0.4")
+    report = program.report()
+    assert "nothing that waits in an event loop has moved for 0.4 s" in report
+    for one, other in (("left", "right"), ("right", "left")):
+        part = report.partition(f'\ntask "{one}"\n')[2].partition("\n")[0]
+        assert part.startswith("  waits for asyncio.Lock")
+        assert part.endswith(f'held by task "{other}"')
+
+
+def test_a_task_that_waits_in_a_loop_where_nothing_happens_is_told(
+    tmp_path: Path, started: list[Program]
+) -> None:
+    program = start(started, tmp_path, f"{TASKS}\nasyncio.run(kept())", "--watch", "0.4")
+    report = program.report()
+    assert 'task "asker"\n  waits for asyncio.Lock' in report
+    assert 'held by task "keeper"' in report
+
+
+def test_a_callback_that_keeps_its_event_loop_is_told(
+    tmp_path: Path, started: list[Program]
+) -> None:
+    program = start(started, tmp_path, f"{TASKS}\nasyncio.run(blocked())", "--watch", "0.4")
+    report = program.report()
+    assert 'the event loop of "MainThread"' in report
+    assert "has been in one callback for" in report
+
+
+def test_a_task_that_waits_for_work_is_left_alone(tmp_path: Path, started: list[Program]) -> None:
+    program = start(started, tmp_path, f"{TASKS}\nasyncio.run(idle())", "--watch", "0.2")
+    program.says("ready")
+    time.sleep(1.0)
+    assert program.rest()[1] == ""
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the kernel's account")

@@ -122,6 +122,13 @@ class CoordinationCase:
         return sum(self.wakers.values()) / self.wait_ns if self.wait_ns else 0.0
 
     @property
+    def again_share(self) -> float:
+        """Share of the waiting that is not the first of its thread here."""
+        first = np.unique(self.thread, return_index=True)[1]  # in the order of their end
+        first_ns = int((self.end_ns - self.start_ns)[first].sum())
+        return 1.0 - first_ns / self.wait_ns if self.wait_ns else 0.0
+
+    @property
     def self_supplied_share(self) -> float:
         """Share of the waiting ended by threads that wait for the very same thing, too."""
         if not self.wait_ns:

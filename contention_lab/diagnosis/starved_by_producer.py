@@ -41,6 +41,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - and they work: they run, or are in functions that the code which puts the items calls. A
       producer that sleeps or reads where it puts them waits for work to arrive: that is
       `idle-wait`;
+    - most of it is waiting again: for the first item everybody waits, while a pipeline fills;
     - it is not waited until others, one of whom is always inside, have left: they make nothing.
 
     Idle workers of an executor are not starved: nobody promised them work. No lock is at fault.
@@ -67,6 +68,7 @@ def is_true_of(awaited: Awaited) -> bool:
         and case.self_supplied_share < LEAST_SELF_SUPPLIED
         and awaited.work_share >= LEAST_WORK_OF_WAIT
         and awaited.busy_share >= LEAST_BUSY
+        and case.again_share >= MOSTLY
         and not awaited.is_for_leaving
         and flow(awaited) is Flow.FOR_ITEM
         and is_working(awaited)

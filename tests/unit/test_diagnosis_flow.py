@@ -68,6 +68,8 @@ def producer_and_consumers(
     elsewhere: bool = True,
     work_ms: float = 4.0,
     consumers: int = 3,
+    steps: int = 29,
+    period_ms: float = 30.0,
 ) -> Scene:
     """Consumers that get an item each 30 ms and work on it; what the producer does meanwhile."""
     scene = Scene()
@@ -77,14 +79,14 @@ def producer_and_consumers(
     putting = scene.stack("queue.py:Queue.put", ("produce", 30))
     making = scene.stack(("parse", 40) if elsewhere else ("produce", 31), ("produce", 31))
     workers = [scene.thread(f"consumer {i}", end_ms=910.0) for i in range(consumers)]
-    for step in range(29):
+    for step in range(steps):
         for i, worker in enumerate(workers):
-            start = step * 30.0 + (work_ms if step else 0.0)
+            start = step * period_ms + (work_ms if step else 0.0)
             scene.wait(
                 queue,
                 worker,
                 start,
-                (step + 1) * 30.0 + 0.01 * i,
+                (step + 1) * period_ms + 0.01 * i,
                 getting,
                 by=producer,
                 waking=putting,
@@ -100,6 +102,13 @@ def test_consumers_starve_while_a_producer_computes() -> None:
     assert found.culprits[0].site is not None
     assert found.culprits[0].site.function == "parse"
     assert found.severity > 0.7
+
+
+def test_consumers_that_wait_for_their_first_item_only_are_not_starved() -> None:
+    once = producer_and_consumers(steps=1, period_ms=300.0, work_ms=60.0)
+    thrice = producer_and_consumers(steps=3, period_ms=300.0, work_ms=60.0)
+    assert once.finding("starved-by-producer") is None
+    assert thrice.finding("starved-by-producer") is not None
 
 
 def test_a_producer_that_sleeps_in_a_function_of_its_own_works_as_far_as_one_can_tell() -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from contention_lab.simulate.policies import Policy
 
 SCHEMA: Final = 1
+SLICES_APART: Final = 1.2
+"""A measured slice that is this many times as long as Linux' own ended at a tick."""
 _MACHINE_TIMES: Final = (
     "slice_ns",
     "tick_ns",
@@ -77,8 +79,16 @@ class Calibration:
         return self.costs.get(policy.cost_kind, policy.defaults)
 
     def machine_with(self, cores: int) -> Machine:
-        """Return the host's machine with another number of cores."""
-        return replace(self.machine, cores=cores)
+        """Return the host's machine with another number of cores.
+
+        A slice that was measured as the time between two preemptions is that of a tick where ticks
+        are longer than what the scheduler promises: a woken thread need not wait for the tick.
+        """
+        machine = self.machine
+        promised_ns = slice_of_linux_ns(machine.cores)
+        if not machine.tick_ns and machine.slice_ns > SLICES_APART * promised_ns:
+            machine = replace(machine, slice_ns=promised_ns, tick_ns=machine.slice_ns)
+        return replace(machine, cores=cores)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""

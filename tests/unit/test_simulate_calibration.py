@@ -212,6 +212,16 @@ def invoke(command: Any, *words: str) -> Any:
     return CliRunner().invoke(command, list(words), catch_exceptions=False)
 
 
+def test_a_slice_that_ended_at_a_tick_is_told_from_the_promised_one() -> None:
+    measured = replace(default_calibration(2), machine=Machine(2, slice_ns=4e6))
+    exact = replace(measured, machine=Machine(2, slice_ns=1.5e6))
+
+    ticking, running = measured.machine_with(8), exact.machine_with(8)
+
+    assert (ticking.cores, ticking.slice_ns, ticking.tick_ns) == (8, 1.5e6, 4e6)
+    assert (running.slice_ns, running.tick_ns) == (1.5e6, 0.0)
+
+
 def test_a_busy_machine_is_refused_unless_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, calibration: Calibration
 ) -> None:

@@ -284,6 +284,50 @@ def test_threads_on_one_core_take_slices_in_turn() -> None:
     assert found.preemptions == 18
 
 
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_thread_goes_on_with_the_rest_of_its_slice_after_a_short_sleep(engine: Engine) -> None:
+    one = Program()
+    one.add_thread(one.add_queue([[compute(0.6e6), sleep(1.0), compute(9e6)]]))
+    other = one.add_thread(one.add_queue([[compute(5e6)]]))
+    machine = Machine(1, slice_ns=1e6, switch_ns=0.0, wake_same_ns=0.0, wake_other_ns=0.0)
+
+    found = simulate(one.tables(machine), engine)
+
+    # 0.6 ms and, after one slice of the other, 0.4 ms; with a new slice it would end at 9.6 ms.
+    assert float(found.threads["end_ns"][other]) == pytest.approx(9e6, rel=0.01)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_woken_thread_that_is_owed_takes_a_core_after_the_protected_time(engine: Engine) -> None:
+    def ended(protected_ns: float) -> float:
+        one = Program()
+        for _ in range(2):
+            one.add_thread(one.add_queue([[compute(20e6)]]))
+        # Owed when it goes to sleep, for the other two had a slice each before.
+        woken = one.add_thread(one.add_queue([[compute(0.1e6), sleep(1e6), compute(0.1e6)]]))
+        machine = Machine(1, 4e6, 0.0, 0.0, 0.0, 0.0, preempt_after_ns=protected_ns)
+        return float(simulate(one.tables(machine), engine).threads["end_ns"][woken])
+
+    at_once, later, in_turn = ended(0.0), ended(2e6), ended(math.inf)
+
+    assert at_once == pytest.approx(9.2e6, rel=0.01)
+    assert at_once <= later <= in_turn
+    assert in_turn == pytest.approx(12.2e6, rel=0.01)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_waiter_for_the_gil_looks_for_itself_after_each_interval(engine: Engine) -> None:
+    one = Program()
+    one.add_gil(POLICIES["gil"].lock(NO_COSTS))
+    for _ in range(3):
+        one.add_thread(one.add_queue([[compute(12e6, gil=True)]]))
+
+    found = simulate(one.tables(Machine.ideal(3)), engine)
+
+    assert found.elapsed_ns == pytest.approx(36e6)
+    assert found.locks["acquires"].tolist() == [pytest.approx(8, abs=2)]
+
+
 def test_a_queue_that_threads_share_is_taken_in_order_until_it_is_empty() -> None:
     one = Program()
     queue = one.add_queue([[compute(5e3), FINISH], *([[compute(1e3), FINISH]] * 5)])

@@ -1,7 +1,7 @@
 /* The scheduler: cores, one queue of ready threads, slices, switches and wake-ups.
  *
- * Mirrors `reference/cores.py`. It knows of locks only that a spinner occupies its core, and that it
- * stops spinning when it leaves. */
+ * Mirrors `reference/cores.py`, which says what is taken from Linux. It knows of locks only that a
+ * spinner occupies its core, and that it stops spinning when it leaves. */
 #ifndef CLS_CORES_H
 #define CLS_CORES_H
 
@@ -32,6 +32,57 @@ offer(state *s, sim_lock *lock)
     }
 }
 
+/* The CPU time that a runnable thread has been given by now, on average. */
+static inline double
+average_vruntime(const state *s)
+{
+    return (s->virtual_sum + (double)s->running * s->now) / (double)s->runnable;
+}
+
+/* The ready thread whose promise ends first, of those that have had no more than the average, or of
+ * all where those are on cores; NULL if none is ready. `before` is the one in the queue before it. */
+static sim_thread *
+next_ready(const state *s, sim_thread **before)
+{
+    double average = average_vruntime(s);
+    sim_thread *best = NULL, *previous = NULL;
+    *before = NULL;
+    int best_owed = 0;
+    for (sim_thread *thread = s->ready_first; thread != NULL; thread = thread->ready_next) {
+        int owed = thread->vruntime <= average;
+        if (best == NULL || owed > best_owed
+            || (owed == best_owed && thread->deadline < best->deadline)) {
+            best = thread;
+            best_owed = owed;
+            *before = previous;
+        }
+        previous = thread;
+    }
+    return best;
+}
+
+static sim_thread *
+ready_pop(state *s)
+{
+    sim_thread *before, *thread = next_ready(s, &before);
+    ready_remove(s, before, thread);
+    return thread;
+}
+
+/* Promises the next slice to a running thread that has used up its own, to the nanosecond. */
+static inline void
+renew(state *s, sim_thread *thread)
+{
+    settle(s, thread);
+    double over = thread->vruntime - thread->deadline, slice_ns = s->machine->slice_ns;
+    if (over >= slice_ns) {
+        thread->deadline += (floor(over / slice_ns) + 1.0) * slice_ns; /* nobody was there to see */
+    }
+    else if (over >= -1.0) {
+        thread->deadline = thread->vruntime + slice_ns;
+    }
+}
+
 /* Plans the end of a slice: at the first tick after it is used up. */
 static void
 arm(state *s, sim_core *core)
@@ -40,7 +91,9 @@ arm(state *s, sim_core *core)
         return;
     }
     core->armed = 1;
-    double at = core->since + s->machine->slice_ns, tick_ns = s->machine->tick_ns;
+    renew(s, core->thread);
+    double at = core->thread->began + (core->thread->deadline - core->thread->vruntime);
+    double tick_ns = s->machine->tick_ns;
     if (at < s->now) {
         at = s->now;
     }
@@ -75,6 +128,8 @@ start(state *s, sim_core *core, sim_thread *thread)
     thread->place = RUNNING;
     thread->core = thread->last_core = core;
     thread->began = s->now + switch_ns;
+    s->running++;
+    s->virtual_sum -= thread->began;
     if (thread->phase == COMPUTE && thread->has_gil && s->gil != NULL && s->gil->drop) {
         thread->pending = thread->remaining;
         thread->pending_gil = 1;
@@ -109,6 +164,8 @@ stop(state *s, sim_core *core)
 {
     sim_thread *thread = core->thread;
     settle(s, thread);
+    s->running--;
+    s->virtual_sum += thread->began;
     thread->stamp++;
     if (thread->phase == SPIN) {
         spinners_remove(thread->lock, thread);
@@ -137,6 +194,13 @@ leave(state *s, sim_thread *thread, int place)
     sim_core *core = thread->core;
     stop(s, core);
     thread->place = place;
+    thread->lag = 0;
+    if (s->ready_count) {
+        double owed = average_vruntime(s) - thread->vruntime, most = 2 * s->machine->slice_ns;
+        thread->lag = owed > most ? most : owed < -most ? -most : owed;
+    }
+    s->runnable--;
+    s->virtual_sum -= thread->vruntime;
     if (s->ready_count) {
         start(s, core, ready_pop(s));
     }
@@ -145,7 +209,7 @@ leave(state *s, sim_thread *thread, int place)
     }
 }
 
-/* Sends the thread of a core to the end of the queue; the successor, or the queue's head, runs. */
+/* Sends the thread of a core to the end of the queue; the successor, or who is next, runs. */
 static void
 preempt(state *s, sim_core *core, sim_thread *successor)
 {
@@ -157,12 +221,43 @@ preempt(state *s, sim_core *core, sim_thread *successor)
     start(s, core, successor ? successor : ready_pop(s));
 }
 
+/* Says what a thread that was asleep has had, among those that went on meanwhile. */
+static void
+place_among(state *s, sim_thread *thread)
+{
+    if (s->runnable) {
+        double average = average_vruntime(s);
+        if (thread->lag >= 0 || thread->vruntime <= average) {
+            double owed = thread->lag > 0 ? thread->lag : 0;
+            thread->vruntime = average - owed * (1.0 + 1.0 / (double)s->runnable);
+            thread->deadline = thread->vruntime + s->machine->slice_ns;
+        }
+    }
+    if (thread->vruntime >= thread->deadline) {
+        thread->deadline = thread->vruntime + s->machine->slice_ns;
+    }
+    s->runnable++;
+    s->virtual_sum += thread->vruntime;
+}
+
+/* Whether a thread that has just woken up takes a core from the one that has run longest. */
+static int
+takes_core(state *s, sim_core *core, const sim_thread *thread)
+{
+    if (s->now - core->since < s->machine->preempt_after_ns) {
+        return 0;
+    }
+    renew(s, core->thread);
+    return thread->vruntime <= average_vruntime(s) && thread->deadline < core->thread->deadline;
+}
+
 /* Lets a blocked thread run: on an idle core, in place of another, or in its turn. */
 static void
 make_ready(state *s, sim_thread *thread)
 {
     thread->place = READY;
     thread->ready_since = s->now;
+    place_among(s, thread);
     if (s->idle) {
         s->idle--;
         sim_core *core = thread->last_core ? thread->last_core : s->cores;
@@ -179,7 +274,7 @@ make_ready(state *s, sim_thread *thread)
                 longest = &s->cores[i];
             }
         }
-        if (s->now - longest->since >= s->machine->preempt_after_ns) {
+        if (takes_core(s, longest, thread)) {
             preempt(s, longest, thread);
             if (s->ready_count == 1) {
                 arm_all(s);
@@ -193,7 +288,7 @@ make_ready(state *s, sim_thread *thread)
     }
 }
 
-/* Preempts a thread whose slice is over, if somebody waits for its core. */
+/* Promises the next slice to a thread whose slice is over, which it gets if nobody else comes first. */
 static void
 slice_over(state *s, sim_core *core, uint32_t stamp)
 {
@@ -201,8 +296,19 @@ slice_over(state *s, sim_core *core, uint32_t stamp)
         return;
     }
     core->armed = 0;
-    if (s->ready_count) {
+    if (!s->ready_count) {
+        return;
+    }
+    sim_thread *thread = core->thread, *before;
+    renew(s, thread);
+    double average = average_vruntime(s);
+    const sim_thread *next = next_ready(s, &before);
+    int owed = thread->vruntime <= average, next_owed = next->vruntime <= average;
+    if (next_owed > owed || (next_owed == owed && next->deadline <= thread->deadline)) {
         preempt(s, core, NULL);
+    }
+    else {
+        arm(s, core);
     }
 }
 

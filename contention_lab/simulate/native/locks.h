@@ -131,11 +131,7 @@ begin_wait(state *s, sim_thread *thread, sim_lock *lock, int reading, double ext
     thread->reading = reading;
     thread->waiting_since = s->now;
     thread->wait_stamp++;
-    if (lock == s->gil) {
-        thread->switches_seen = lock->switches;
-        plan(s, s->now + s->machine->gil_interval_ns, SWITCH, thread->index, thread->wait_stamp);
-    }
-    else if (thread->has_gil) {
+    if (lock != s->gil && thread->has_gil) {
         extra_ns += release(s, thread, s->gil, 0);
     }
     if (lock->policy->order != ORDER_COMPETITIVE) {
@@ -230,7 +226,7 @@ release(state *s, sim_thread *thread, sim_lock *lock, int reading)
         if (lock->wait_first != NULL && lock->waking < policy->wakes_at_once) {
             lock->waking++;
             sim_thread *woken = waiters_pop(lock);
-            woken->parked = 0;
+            woken->parked = woken->timed_out = 0;
             woken->phase = RETRY;
             woken->remaining = 0;
             lock->stats->wakes++;
@@ -329,6 +325,7 @@ spin_over(state *s, sim_thread *thread)
         stop(s, core);
         thread->phase = SPIN;
         thread->remaining = lock->policy->spin_ns;
+        thread->deadline += s->machine->slice_ns; /* as sched_yield does */
         thread->place = READY;
         thread->ready_since = s->now;
         ready_push(s, thread);
@@ -370,6 +367,11 @@ park(state *s, sim_thread *thread)
     }
     lock->stats->parks++;
     thread->parked = 1;
+    if (lock == s->gil) {
+        thread->wait_stamp++;
+        thread->switches_seen = lock->switches;
+        plan(s, s->now + s->machine->gil_interval_ns, SWITCH, thread->index, thread->wait_stamp);
+    }
     leave(s, thread, BLOCKED);
     return 0;
 }
@@ -379,10 +381,11 @@ static int
 retry(state *s, sim_thread *thread)
 {
     sim_lock *lock = thread->lock;
-    lock->waking--;
+    lock->waking -= !thread->timed_out;
     if (is_free(lock)) {
         return seize(s, thread, lock, AS_USUAL);
     }
+    thread->demands = thread->timed_out && lock->switches == thread->switches_seen;
     wait_more(s, thread, lock, 0);
     return 0;
 }

@@ -42,7 +42,10 @@ struct sim_thread {
     uint32_t stamp;      /* an END or WAKE event with another stamp is void */
     sim_lock *lock;      /* the one it waits for */
     int reading, parked, has_gil;
+    int timed_out, demands; /* woke up by itself after the GIL's interval; will ask for the GIL */
     double waiting_since, backoff, asked_at, ready_since;
+    double vruntime, deadline; /* CPU time it has been given, and up to which it was promised */
+    double lag;                /* what it was owed when it went to sleep; negative: had too much */
     uint32_t wait_stamp;
     uint64_t switches_seen;
     int32_t shard;
@@ -91,6 +94,8 @@ typedef struct {
     int32_t *taken; /* the next item of each queue */
     int64_t idle, ready_count, unfinished;
     sim_thread *ready_first, *ready_last;
+    int64_t runnable, running;
+    double virtual_sum; /* vruntime of all that are runnable, less `began` of those on a core */
     uint64_t seed, handled, limit;
     double now, measured_from;
     int finite;
@@ -142,6 +147,7 @@ settle(state *s, sim_thread *thread)
         else {
             thread->stats->overhead_ns += used;
         }
+        thread->vruntime += used;
         double left = thread->remaining - used;
         thread->remaining = left > 0 ? left : 0;
         thread->began = s->now;
@@ -175,16 +181,14 @@ ready_push(state *s, sim_thread *thread)
     s->ready_count++;
 }
 
-static inline sim_thread *
-ready_pop(state *s)
+static inline void
+ready_remove(state *s, sim_thread *before, sim_thread *thread)
 {
-    sim_thread *thread = s->ready_first;
-    s->ready_first = thread->ready_next;
-    if (s->ready_first == NULL) {
-        s->ready_last = NULL;
+    *(before ? &before->ready_next : &s->ready_first) = thread->ready_next;
+    if (s->ready_last == thread) {
+        s->ready_last = before;
     }
     s->ready_count--;
-    return thread;
 }
 
 static inline void

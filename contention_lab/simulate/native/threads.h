@@ -2,8 +2,8 @@
  *
  * Mirrors `reference/threads.py`. The GIL is a lock like others, with two rules of its own: a thread
  * takes it before computing what needs it and lets go before it waits, sleeps or runs native code; and a
- * waiter that has seen one owner for a whole switch interval makes it give up the GIL, which it does not
- * get back before another thread has had it. */
+ * waiter wakes up after each switch interval, takes the GIL if it is free, and makes an owner that it has
+ * seen for all of the interval give it up, which that does not get back before another thread has had it. */
 #ifndef CLS_THREADS_H
 #define CLS_THREADS_H
 
@@ -293,6 +293,24 @@ advance(state *s, sim_thread *thread)
     s->limit = s->handled;
 }
 
+/* Asks the owner of the GIL to let go. */
+static void
+demand_gil(state *s)
+{
+    sim_thread *owner = s->gil->owner;
+    if (owner == NULL) {
+        return;
+    }
+    s->gil->drop = 1;
+    if (owner->place == RUNNING && owner->phase == COMPUTE) {
+        settle(s, owner);
+        owner->pending = owner->remaining;
+        owner->pending_gil = 1;
+        owner->stamp++;
+        advance(s, owner);
+    }
+}
+
 /* Handles the end of a thread's phase. */
 static inline void
 phase_over(state *s, sim_thread *thread, uint32_t stamp)
@@ -301,7 +319,7 @@ phase_over(state *s, sim_thread *thread, uint32_t stamp)
         return;
     }
     settle(s, thread);
-    int go_on = 1;
+    int go_on = 1, demands;
     switch (thread->phase) {
     case SPIN:
         go_on = spin_over(s, thread);
@@ -310,7 +328,12 @@ phase_over(state *s, sim_thread *thread, uint32_t stamp)
         go_on = poll(s, thread);
         break;
     case PARKING:
+        demands = thread->demands;
+        thread->demands = 0;
         go_on = park(s, thread);
+        if (demands && thread->parked) {
+            demand_gil(s);
+        }
         break;
     case RETRY:
         go_on = retry(s, thread);
@@ -323,29 +346,24 @@ phase_over(state *s, sim_thread *thread, uint32_t stamp)
     }
 }
 
-/* Asks the owner of the GIL to let go, if it has had it for a whole switch interval. */
+/* Wakes a thread that has waited for the GIL for a whole switch interval: it looks for itself. */
 static void
 interval_over(state *s, sim_thread *thread, uint32_t stamp)
 {
     sim_lock *gil = s->gil;
-    if (stamp != thread->wait_stamp || thread->lock != gil) {
+    if (stamp != thread->wait_stamp || thread->lock != gil || !thread->parked) {
         return;
     }
-    sim_thread *owner = gil->owner;
-    if (owner != NULL && gil->switches == thread->switches_seen) {
-        gil->drop = 1;
-        if (owner->place == RUNNING && owner->phase == COMPUTE) {
-            settle(s, owner);
-            owner->pending = owner->remaining;
-            owner->pending_gil = 1;
-            owner->stamp++;
-            advance(s, owner);
-        }
-    }
-    if (thread->lock == gil) {
-        thread->switches_seen = gil->switches;
+    if (gil->barred == thread) {
         plan(s, s->now + s->machine->gil_interval_ns, SWITCH, thread->index, stamp);
+        return;
     }
+    waiters_remove(gil, thread);
+    thread->parked = 0;
+    thread->timed_out = 1;
+    thread->phase = RETRY;
+    thread->remaining = 0;
+    wake(s, thread, 0);
 }
 
 #endif

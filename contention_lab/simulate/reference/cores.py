@@ -1,5 +1,15 @@
 """The scheduler: cores, one queue of ready threads, slices, switches and wake-ups.
 
+As Linux' since 6.6 (EEVDF: Stoica and Abdel-Wahab 1995; kernel/sched/fair.c), with one queue for
+all cores and threads of one weight. A thread is promised a slice, and has its deadline once it has
+been given so much CPU time (`vruntime`). Next comes the earliest deadline of those that have had no
+more than the average (`pick_eevdf`); a slice ends at a tick (`update_deadline`). Sleeping gains
+nobody anything: who had less than the average is owed as much when it wakes up (`place_entity`, at
+most two slices), and who had more goes on with what is left of its slice, unless the others have
+caught up meanwhile (delayed dequeue, 6.12). A woken thread takes the core of one that has had its
+protected time, if its own deadline comes first (`check_preempt_wakeup_fair`, RUN_TO_PARITY). CFS
+before that has another formula, and the same outcome: vruntime outlives short sleeps.
+
 It knows of locks only that a spinner occupies its core, and that it stops spinning when it leaves.
 """
 
@@ -57,6 +67,8 @@ def start(state: State, core: Core, thread: Thread) -> None:
     core.last = thread
     thread.place, thread.core, thread.last_core = RUNNING, core.index, core.index
     thread.began = state.now + switch_ns
+    state.running += 1
+    state.virtual_sum -= thread.began
     if thread.phase == COMPUTE and thread.has_gil and state.gil is not None and state.gil.drop:
         thread.pending, thread.pending_gil = thread.remaining, True
         thread.phase, thread.remaining = NEXT, 0.0
@@ -82,6 +94,8 @@ def stop(state: State, core: Core) -> Thread:
     thread = core.thread
     assert thread is not None
     state.settle(thread)
+    state.running -= 1
+    state.virtual_sum += thread.began
     thread.stamp += 1
     if thread.phase == SPIN:
         assert thread.lock is not None
@@ -109,24 +123,31 @@ def leave(state: State, thread: Thread, place: int) -> None:
     core = state.cores[thread.core]
     stop(state, core)
     thread.place = place
+    thread.lag = 0.0
     if state.ready:
-        start(state, core, state.ready.popleft())
+        most = 2.0 * state.machine["slice_ns"]
+        thread.lag = min(most, max(-most, average_vruntime(state) - thread.vruntime))
+    state.runnable -= 1
+    state.virtual_sum -= thread.vruntime
+    if state.ready:
+        start(state, core, ready_pop(state))
     else:
         state.idle += 1
 
 
 def preempt(state: State, core: Core, successor: Thread | None) -> None:
-    """Send a core's thread to the end of the queue; the successor, or the queue's head, runs."""
+    """Send a core's thread to the end of the queue; the successor, or who is next, runs."""
     thread = stop(state, core)
     thread.place, thread.ready_since = READY, state.now
     state.results.totals["preemptions"] += 1
     state.ready.append(thread)
-    start(state, core, state.ready.popleft() if successor is None else successor)
+    start(state, core, ready_pop(state) if successor is None else successor)
 
 
 def make_ready(state: State, thread: Thread) -> None:
     """Let a blocked thread run: on an idle core, in place of another, or in its turn."""
     thread.place, thread.ready_since = READY, state.now
+    place_among(state, thread)
     if state.idle:
         state.idle -= 1
         core = state.cores[max(thread.last_core, 0)]
@@ -136,7 +157,7 @@ def make_ready(state: State, thread: Thread) -> None:
         return
     if state.machine["preempt_after_ns"] < INF:
         core = min(state.cores, key=lambda core: core.since)  # the first one among equals
-        if state.now - core.since >= state.machine["preempt_after_ns"]:
+        if takes_core(state, core, thread):
             preempt(state, core, thread)
             if len(state.ready) == 1:
                 arm_all(state)
@@ -144,6 +165,63 @@ def make_ready(state: State, thread: Thread) -> None:
     state.ready.append(thread)
     if len(state.ready) == 1:
         arm_all(state)
+
+
+def place_among(state: State, thread: Thread) -> None:
+    """Say what a thread that was asleep has had, among those that went on meanwhile."""
+    slice_ns = state.machine["slice_ns"]
+    if state.runnable:
+        average = average_vruntime(state)
+        if thread.lag >= 0.0 or thread.vruntime <= average:
+            owed = max(thread.lag, 0.0)
+            thread.vruntime = average - owed * (1.0 + 1.0 / state.runnable)
+            thread.deadline = thread.vruntime + slice_ns
+    if thread.vruntime >= thread.deadline:
+        thread.deadline = thread.vruntime + slice_ns
+    state.runnable += 1
+    state.virtual_sum += thread.vruntime
+
+
+def takes_core(state: State, core: Core, thread: Thread) -> bool:
+    """Tell whether a thread that has just woken up takes the core that has run one longest."""
+    if state.now - core.since < state.machine["preempt_after_ns"]:
+        return False
+    current = core.thread
+    assert current is not None
+    renew(state, current)
+    return thread.vruntime <= average_vruntime(state) and thread.deadline < current.deadline
+
+
+def average_vruntime(state: State) -> float:
+    """Return the CPU time that a runnable thread has been given by now, on average."""
+    return (state.virtual_sum + state.running * state.now) / state.runnable
+
+
+def next_ready(state: State) -> Thread:
+    """Return the ready thread that comes next.
+
+    It is the one whose promise ends first, of those that have had no more than the average, or of
+    all where those are on cores.
+    """
+    average = average_vruntime(state)
+    return min(state.ready, key=lambda thread: (thread.vruntime > average, thread.deadline))
+
+
+def ready_pop(state: State) -> Thread:
+    """Take the ready thread that comes next out of the queue."""
+    thread = next_ready(state)
+    state.ready.remove(thread)
+    return thread
+
+
+def renew(state: State, thread: Thread) -> None:
+    """Promise the next slice to a running thread that has used up its own, to the nanosecond."""
+    state.settle(thread)
+    over, slice_ns = thread.vruntime - thread.deadline, state.machine["slice_ns"]
+    if over >= slice_ns:
+        thread.deadline += (math.floor(over / slice_ns) + 1.0) * slice_ns  # nobody was there to see
+    elif over >= -1.0:
+        thread.deadline = thread.vruntime + slice_ns
 
 
 def arm_all(state: State) -> None:
@@ -157,7 +235,9 @@ def arm(state: State, core: Core) -> None:
     if core.armed:
         return
     core.armed = True
-    at = max(state.now, core.since + state.machine["slice_ns"])
+    assert core.thread is not None
+    renew(state, core.thread)
+    at = max(state.now, core.thread.began + (core.thread.deadline - core.thread.vruntime))
     tick_ns = state.machine["tick_ns"]
     if tick_ns > 0.0:
         offset = tick_ns * core.index / len(state.cores)
@@ -166,12 +246,20 @@ def arm(state: State, core: Core) -> None:
 
 
 def slice_over(state: State, core: Core, stamp: int) -> None:
-    """Preempt a thread whose slice is over, if somebody waits for its core."""
+    """Promise the next slice to a thread whose slice is over; it goes on if nobody comes first."""
     if stamp != core.stamp:
         return
     core.armed = False
-    if state.ready:
+    if not state.ready:
+        return
+    thread = core.thread
+    assert thread is not None
+    renew(state, thread)
+    average, first = average_vruntime(state), next_ready(state)
+    if (first.vruntime > average, first.deadline) <= (thread.vruntime > average, thread.deadline):
         preempt(state, core, None)
+    else:
+        arm(state, core)
 
 
 def wake(state: State, thread: Thread, extra_ns: float) -> None:

@@ -11,6 +11,7 @@ from contention_lab.simulate.reference.cores import (
     begin,
     leave,
     offer,
+    ready_pop,
     start,
     stop,
     wake,
@@ -91,11 +92,7 @@ def begin_wait(state: State, thread: Thread, lock: Lock, reading: bool, extra_ns
     state.results.locks["contended"][lock.index] += 1
     thread.lock, thread.reading, thread.waiting_since = lock, reading, state.now
     thread.wait_stamp += 1
-    if lock is state.gil:
-        thread.switches_seen = lock.switches
-        at = state.now + state.machine["gil_interval_ns"]
-        state.plan(at, SWITCH, thread.index, thread.wait_stamp)
-    elif thread.has_gil:
+    if lock is not state.gil and thread.has_gil:
         assert state.gil is not None
         extra_ns += release(state, thread, state.gil, False)
     if lock.order != Order.COMPETITIVE:
@@ -165,9 +162,10 @@ def spin_over(state: State, thread: Thread) -> bool:
         thread.phase = NEXT
         stop(state, core)
         thread.phase, thread.remaining = SPIN, lock.spin_ns
+        thread.deadline += state.machine["slice_ns"]  # as sched_yield does
         thread.place, thread.ready_since = READY, state.now
         state.ready.append(thread)
-        start(state, core, state.ready.popleft())
+        start(state, core, ready_pop(state))
     return False
 
 
@@ -194,6 +192,11 @@ def park(state: State, thread: Thread) -> bool:
         lock.waiters.append(thread)
     state.results.locks["parks"][lock.index] += 1
     thread.parked = True
+    if state.gil is not None and lock is state.gil:
+        thread.wait_stamp += 1
+        thread.switches_seen = lock.switches
+        at = state.now + state.machine["gil_interval_ns"]
+        state.plan(at, SWITCH, thread.index, thread.wait_stamp)
     leave(state, thread, BLOCKED)
     return False
 
@@ -201,9 +204,10 @@ def park(state: State, thread: Thread) -> bool:
 def retry(state: State, thread: Thread) -> bool:
     """Try again after having been woken; True if the thread has the lock and goes on at once."""
     lock = _awaited(thread)
-    lock.waking -= 1
+    lock.waking -= not thread.timed_out
     if lock.is_free():
         return seize(state, thread, lock)
+    thread.demands = thread.timed_out and lock.switches == thread.switches_seen
     wait_more(state, thread, lock, 0.0)
     return False
 
@@ -244,7 +248,7 @@ def release(state: State, thread: Thread, lock: Lock, reading: bool) -> float:
         if lock.waiters and lock.waking < lock.wakes_at_once:
             lock.waking += 1
             woken = lock.waiters.popleft()
-            woken.parked = False
+            woken.parked = woken.timed_out = False
             woken.phase, woken.remaining = RETRY, 0.0
             state.results.locks["wakes"][lock.index] += 1
             wake(state, woken, lock.wake_extra_ns)

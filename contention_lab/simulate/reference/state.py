@@ -44,6 +44,8 @@ class Thread:
         self.lock: Lock | None = None  # the one it waits for
         self.reading = False
         self.parked = False
+        self.timed_out = False  # woke up by itself after the GIL's interval
+        self.demands = False  # will ask for the GIL
         self.waiting_since = 0.0
         self.wait_stamp = 0
         self.switches_seen = 0
@@ -54,6 +56,9 @@ class Thread:
         self.request: Request | None = None  # being served
         self.serves: Lock | None = None  # whose request that is
         self.ready_since = 0.0
+        self.vruntime = 0.0  # CPU time it has been given
+        self.deadline = 0.0  # up to which vruntime it was promised a core
+        self.lag = 0.0  # what it was owed when it went to sleep; negative: had too much
         self.held: list[Lock] = []  # owned alone, newest last
 
 
@@ -143,7 +148,9 @@ class State:
         self.gil = self.locks[self.machine["gil"]] if self.machine["gil"] >= 0 else None
         self.cores = [Core(i) for i in range(self.machine["cores"])]
         self.idle = len(self.cores)
-        self.ready: deque[Thread] = deque()
+        self.ready: list[Thread] = []
+        self.runnable = self.running = 0
+        self.virtual_sum = 0.0  # vruntime of the runnable, less `began` of those on a core
         self.seed = self.machine["seed"]
         self.threads = [
             Thread(i, queue, (self.seed + (i + 1) * 0xD1342543DE82EF95) & _MASK)
@@ -190,6 +197,7 @@ class State:
                 row["run_ns"] += used
             else:
                 row["overhead_ns"] += used
+            thread.vruntime += used
             thread.remaining = max(thread.remaining - used, 0.0)
             thread.began = self.now
 

@@ -1,9 +1,10 @@
 """Programs: what a thread does next once its phase is over; the GIL; channels.
 
 The GIL is a lock like others, with two rules of its own: a thread takes it before computing what
-needs it and lets go before it waits, sleeps or runs native code; and a waiter that has seen one
-owner for a whole switch interval makes it give up the GIL, which it does not get back before
-another thread has had it.
+needs it and lets go before it waits, sleeps or runs native code; and a waiter wakes up after each
+switch interval, takes the GIL if it is free, and makes an owner that it has seen for all of the
+interval give it up, which that does not get back before another thread has had it (`take_gil` and
+`drop_gil` in CPython's ceval_gil.c).
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def phase_over(state: State, thread: Thread, stamp: int) -> None:
     elif thread.phase == POLL:
         go_on = poll(state, thread)
     elif thread.phase == PARKING:
+        demands, thread.demands = thread.demands, False
         go_on = park(state, thread)
+        if demands and thread.parked:
+            demand_gil(state)
     elif thread.phase == RETRY:
         go_on = retry(state, thread)
     if go_on:
@@ -211,26 +215,35 @@ def let_go(state: State, thread: Thread, gil: Lock) -> bool:
     return True
 
 
+def demand_gil(state: State) -> None:
+    """Ask the owner of the GIL to let go."""
+    assert state.gil is not None
+    owner = state.gil.owner
+    if owner is None:
+        return
+    state.gil.drop = True
+    if owner.place == RUNNING and owner.phase == COMPUTE:
+        state.settle(owner)
+        owner.pending, owner.pending_gil = owner.remaining, True
+        owner.stamp += 1
+        advance(state, owner)
+
+
 def interval_over(state: State, thread: Thread, stamp: int) -> None:
-    """Ask the owner of the GIL to let go, if it has had it for a whole switch interval."""
+    """Wake a thread that has waited for the GIL for a whole interval: it looks for itself."""
     assert state.gil is not None
     gil: Lock = state.gil
     waits = thread.lock is gil
-    if not waits or stamp != thread.wait_stamp:
+    if stamp != thread.wait_stamp or not waits or not thread.parked:
         return
-    owner = gil.owner
-    if owner is not None and gil.switches == thread.switches_seen:
-        gil.drop = True
-        if owner.place == RUNNING and owner.phase == COMPUTE:
-            state.settle(owner)
-            owner.pending, owner.pending_gil = owner.remaining, True
-            owner.stamp += 1
-            advance(state, owner)
-    still_waits = thread.lock is gil
-    if still_waits:
-        thread.switches_seen = gil.switches
+    if gil.barred is thread:
         at = state.now + state.machine["gil_interval_ns"]
         state.plan(at, SWITCH, thread.index, stamp)
+        return
+    gil.waiters.remove(thread)
+    thread.parked, thread.timed_out = False, True
+    thread.phase, thread.remaining = RETRY, 0.0
+    wake(state, thread, 0.0)
 
 
 def send(state: State, thread: Thread, channel: Lock, ns: float, wants_reply: bool) -> bool:

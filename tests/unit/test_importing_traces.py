@@ -163,3 +163,24 @@ def test_a_mistake_names_the_file_and_the_line(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "x.folded:2: no stack with a number at the end" in said
+
+
+def test_two_locks_that_one_function_takes_accuse_nobody() -> None:
+    other = perf_text().replace("server_", "cache_").replace("900/90", "900/91")
+    diagnosis = diagnosed(perf_text() + other)
+    finding = diagnosis.findings[0]
+
+    assert {"server_register", "cache_register"} <= {*names(finding.victims)}
+    assert finding.culprits == ()
+    assert "who has it, the samples do not show" in diagnosis.summary
+
+
+def test_code_beside_the_lock_is_not_accused() -> None:
+    culprits = {
+        frame.function
+        for party in diagnosed(perf_text()).findings[0].culprits
+        for frame in (party.site,)
+        if frame is not None
+    }
+
+    assert culprits <= {"server_backward", "server_register"}  # never kernel, train or worker

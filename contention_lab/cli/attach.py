@@ -69,5 +69,5 @@ def command(pid: int, duration: float, rate: int, native: bool, output: Path | N
             f"sampling process {pid} {rate} times a second for {duration:g} s; Ctrl-C ends it",
             err=True,
         )
-        attach(pid, Options(rate, duration, native)).write(path)
+        attach(pid, Options(rate, duration, native), interruptible=True).write(path)
     click.echo(f"wrote {path}; next: contention-lab diagnose {trace_file.quoted(str(path))}")

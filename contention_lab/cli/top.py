@@ -1,4 +1,8 @@
-"""Print the locks of a trace, the most waited for first.
+"""Print the locks of a trace, or of a running process, the most waited for first.
+
+With a process's number in place of a file, it is sampled as `attach` does, and the table is made
+anew each second until Ctrl-C: how many threads wait, how much of the time anybody does, and where
+whoever has the lock seems to be. So it is of a trace of samples.
 
 Waiting is the sum over all threads; the wait for the GIL after a lock was acquired is not in it.
 Locks of one name that were made at one place are one row; `--instances` tells them apart. Where
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contention_lab.analysis import LockRow
+    from contention_lab.trace import Trace
 
 _COLUMNS: Final = {
     "wait": "wait_s",
@@ -49,7 +54,7 @@ _SORTABLE: Final = {name.lower(): name for name in (*_TEXTS, "locks", *_COLUMNS)
 
 
 @click.command(name="top", help=__doc__)
-@click.argument("path", metavar="FILE.clt", type=click.Path(path_type=Path))
+@click.argument("path", metavar="FILE.clt|PID", type=click.Path(path_type=Path))
 @click.option("-n", "--rows", type=click.IntRange(1), help="How many.  [default: 20; with -x all]")
 @click.option(
     "-s",
@@ -94,8 +99,14 @@ def command(
 
     if separator is not None and len(separator) != 1:
         raise click.UsageError(f"-x {separator!r}: give one character, as in -x,")
+    if str(path).isdecimal() and not path.exists():
+        _watch(int(str(path)), rows or 20)
+        return
     with reported(TraceError):
         trace = load(path)
+    if trace.is_sampled:
+        _print_sampled(trace, rows or 20)
+        return
     absent = _NEEDS_RECORDS if trace.level == Level.COUNTERS else frozenset()
     chosen = selected(trace, lock=lock, thread=thread, stack=stack)
     found = [*(lock_table(chosen) if instances else map(_each, lock_table(by_site(chosen))))]
@@ -122,6 +133,23 @@ def command(
         )
     for sentence in not_seen(trace)[:3]:
         click.echo(f"not recorded: {sentence}", err=True)
+
+
+def _watch(pid: int, most: int) -> None:
+    from contention_lab.cli.sampled_table import watch
+    from contention_lab.sampling.refusal import AttachError
+
+    with reported(AttachError):
+        watch(pid, most)
+
+
+def _print_sampled(trace: Trace, most: int) -> None:
+    from contention_lab.cli.sampled_table import doings, lines, sampled_rows
+
+    click.echo(f"samples, not a recording; {doings(trace)}", err=True)
+    for line in lines(sampled_rows(trace), most):
+        click.echo(line)
+    warn(trace.problems)
 
 
 def _each(row: LockRow) -> LockRow:

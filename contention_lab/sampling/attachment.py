@@ -102,7 +102,9 @@ def attach(
     options: Options,
     *,
     recorded_too: bool = False,
+    version: str = "",
     goes_on: Callable[[], bool] = lambda: True,
+    interruptible: bool = False,
 ) -> TraceBuilder:
     """Sample a process, and return a trace of it.
 
@@ -114,22 +116,26 @@ def attach(
         How.
     recorded_too
         It may be recorded meanwhile.
+    version
+        What `check` has said, if it was asked before.
     goes_on
-        Asked at each look; sampling ends early where it says no, or on Ctrl-C.
+        Asked at each look; sampling ends early where it says no.
+    interruptible
+        Ctrl-C ends it early as well, and is not passed on.
 
     Raises
     ------
     AttachError
         It cannot be sampled.
     """
-    target = _target(pid, check(pid, recorded_too=recorded_too))
+    target = _target(pid, version or check(pid, recorded_too=recorded_too))
     looks: list[KernelLook] = []
     with tempfile.TemporaryDirectory(prefix="contention-lab-") as folder:
         begun_unix_ns = time.time_ns()
         begun_ns = time.monotonic_ns()
         spy = py_spy.Spy(pid, options.rate, Path(folder) / "stacks.json", native=options.native)
         try:
-            cpu = _watch(target, options, spy, looks, goes_on)
+            cpu = _watch(target, options, spy, looks, goes_on, interruptible)
             ended_ns = time.monotonic_ns()
             recorded = spy.stop()
         finally:
@@ -167,13 +173,14 @@ def _watch(
     spy: py_spy.Spy,
     looks: list[KernelLook],
     goes_on: Callable[[], bool],
+    interruptible: bool,
 ) -> dict[int, int]:
     """Look at the threads until the time is over; return the CPU time of each meanwhile.
 
     The pace is uneven, so that a program with a rhythm of its own is not always met at one beat.
     """
     if sys.platform != "linux":
-        _only_wait(options, spy, goes_on)
+        _only_wait(options, spy, goes_on, interruptible)
         return {}
     states = ThreadStates(target.pid)
     gil = GilReader(target.pid, target.region) if target.region is not None else None
@@ -199,7 +206,8 @@ def _watch(
     except (FileNotFoundError, ProcessLookupError):
         pass  # it has ended
     except KeyboardInterrupt:
-        pass  # enough
+        if not interruptible:
+            raise
     finally:
         states.close()
         if gil is not None:
@@ -207,13 +215,16 @@ def _watch(
     return {number: after[number] - before.get(number, 0) for number in after}
 
 
-def _only_wait(options: Options, spy: py_spy.Spy, goes_on: Callable[[], bool]) -> None:
+def _only_wait(
+    options: Options, spy: py_spy.Spy, goes_on: Callable[[], bool], interruptible: bool
+) -> None:
     end = time.monotonic() + options.duration_s
     try:
         while not spy.ended and time.monotonic() < end and goes_on():
             time.sleep(0.05)
     except KeyboardInterrupt:
-        pass
+        if not interruptible:
+            raise
 
 
 def _folders(target: _Target) -> tuple[Path, Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -197,3 +198,33 @@ def test_a_process_that_ends_meanwhile_leaves_what_was_seen(tmp_path: Path) -> N
         assert "wrote it.clt" in done.stdout
     else:  # on a busy machine it has ended before
         assert "ended before it was sampled" in done.stderr
+
+
+def test_top_shows_the_locks_of_a_running_process_until_ctrl_c(tmp_path: Path) -> None:
+    with running(sys.executable, str(PROGRAMS), "lock-bound") as pid:
+        top = subprocess.Popen(
+            [*COMMAND, "top", str(pid)], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        assert top.stdout is not None
+        seen = [line for _, line in zip(range(6), top.stdout, strict=False)]
+        top.send_signal(signal.SIGINT)
+        top.stdout.close()
+        top.wait(60)
+
+    assert sum(f"process {pid}, threads, on average: " in line for line in seen) == 2
+    rows = [line for line in seen if line.startswith("Store._lock")]
+    assert rows
+    assert "Store.write" in rows[0]
+    assert "to_disk" in rows[0]
+
+
+def test_top_of_a_trace_of_samples_has_no_counts(tmp_path: Path) -> None:
+    attached("lock-bound", tmp_path)
+
+    shown = run("top", "it.clt", folder=tmp_path)
+
+    assert shown.stdout.splitlines()[0].split() == [
+        *("lock", "waiting", "of", "the", "time", "waits", "in", "seems", "to", "have", "it")
+    ]
+    assert shown.stdout.splitlines()[1].startswith("Store._lock")
+    assert "samples, not a recording" in shown.stderr

@@ -43,8 +43,8 @@ def find(facts: Facts) -> Iterator[Finding]:
 
     At least 30 % of it, with 95 % confidence: spinlocks that nobody has to wait for long stay far
     below. Two threads must be seen spinning, unless the file does not tell threads apart: then
-    only the share is known. It is `spin-collapse` where more threads run than there are cores, or that
-    is not known: waiters take the CPU from whoever has the lock. Else it is `serialised-by-lock`.
+    only the share is known. It is `spin-collapse` where more threads run than there are cores, or
+    that is not known: waiters take the CPU from whoever has the lock; else `serialised-by-lock`.
     """
     if not is_native(facts):
         return

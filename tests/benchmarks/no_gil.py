@@ -8,7 +8,8 @@ are cores, and predicted without the GIL. Then it runs on a free-threaded interp
 recording, thread counts by turns; the median counts. Free-threaded builds run one thread slower or
 faster than others, which no trace can tell: so times are compared relative to one thread, on both
 sides; the measured seconds are shown, too. An interpreter is looked for in PATH and pyenv: one for
-which `sys._is_gil_enabled()` is false. Where there is none, it says so and ends with 0.
+which `sys._is_gil_enabled()` is false when it is asked to run without (`PYTHON_GIL=0`, whatever the
+environment says). Where there is none, it says so and ends with 0.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ PROGRAM: Final = Path(__file__).parent / "programs" / "fixable.py"
 CASES: Final = ("native", "python", "sleep", "mixed", "short")
 PROBE: Final = "import sys; sys.exit(getattr(sys, '_is_gil_enabled', lambda: True)())"
 """Ends with 0 if there is no GIL."""
+FREE: Final = {**os.environ, "PYTHON_GIL": "0"}
+"""Environment of free-threaded runs: no extension module turns the GIL on again. An interpreter
+that cannot do without a GIL refuses to start."""
 
 
 def main() -> int:
@@ -41,11 +45,15 @@ def main() -> int:
     parser.add_argument("--python", metavar="PROGRAM", help="the free-threaded interpreter")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.python and not is_free_threaded(arguments.python):
+        parser.error(f"--python {arguments.python}: not an interpreter that runs without a GIL")
     python = arguments.python or next(free_threaded(), None)
     if python is None:
         print("skipped: no free-threaded Python (python3.13t or later) in PATH or pyenv")
         return 0
     threads = sorted({1, *map(int, arguments.threads.split(","))})
+    if threads == [1]:
+        parser.error("--threads: times are compared with one thread, so give more than that")
     rows = []
     for case in CASES if arguments.only is None else [arguments.only]:
         rows += compared(case, python, threads, arguments.runs)
@@ -66,12 +74,19 @@ def main() -> int:
 def free_threaded() -> Iterator[str]:
     """Yield interpreters that run without a GIL."""
     for candidate in dict.fromkeys(_candidates()):
-        try:
-            answer = subprocess.run([candidate, "-c", PROBE], capture_output=True, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if answer.returncode == 0:
+        if is_free_threaded(candidate):
             yield candidate
+
+
+def is_free_threaded(python: str) -> bool:
+    """Tell whether an interpreter runs without a GIL."""
+    try:
+        answer = subprocess.run(
+            [python, "-c", PROBE], capture_output=True, timeout=20, env=FREE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.returncode == 0
 
 
 def _candidates() -> Iterator[str]:
@@ -97,7 +112,7 @@ def compared(case: str, python: str, threads: list[int], runs: int) -> list[dict
     for _ in range(runs):
         for count in threads:
             words = [python, str(PROGRAM), case, "none", str(count)]
-            found = subprocess.run(words, check=True, capture_output=True, text=True)
+            found = subprocess.run(words, check=True, capture_output=True, text=True, env=FREE)
             taken[count].append(float(found.stdout))
     medians = {count: statistics.median(times) for count, times in taken.items()}
     rows = []

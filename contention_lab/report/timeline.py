@@ -30,6 +30,7 @@ from contention_lab.report.timeline_contexts import (
     worst_waits,
 )
 from contention_lab.report.timeline_intervals import Intervals, coarsened, intervals
+from contention_lab.report.timeline_native import native_waits
 from contention_lab.trace.layer_schema import GilEventFlag
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis import Blame
     from contention_lab.analysis.intervals import Spans
+    from contention_lab.report.timeline_native import NativeWaits
     from contention_lab.trace import Lock, Thread, Trace
 
     Integers = npt.NDArray[np.int64]
@@ -60,6 +62,7 @@ class WaitState(IntEnum):
     SPINNING = 1
     COORDINATION = 2
     GIL = 3
+    NATIVE = 4
 
 
 class HoldState(IntEnum):
@@ -137,7 +140,8 @@ def timeline(trace: Trace, blame: Blame, most: int = MOST_INTERVALS) -> Timeline
         Intervals wanted at most; more are merged where they are too short to be seen.
     """
     contention, held = lock_waits(trace), hold_spans(trace)
-    waiting, holding = _waiting(trace), _holding(contention, held)
+    natives = native_waits(trace)
+    waiting, holding = _waiting(trace, natives), _holding(contention, held)
     ids, left_out = _threads(trace, waiting, holding)
     table = np.full(1 + int(ids.max(initial=0)), -1)
     table[ids] = np.arange(len(ids))
@@ -150,7 +154,7 @@ def timeline(trace: Trace, blame: Blame, most: int = MOST_INTERVALS) -> Timeline
     length = max(min(trace.duration_ns, LAST_TIME_NS), *ends)
     pinned = np.sort(np.array([wait.start_ns for wait in worst], dtype=np.int64))
     (waits, holds), step = coarsened(layers, most, length, (pinned, pinned[:0]))
-    who_waits, of_wait = wait_contexts(trace, blame, waits.context)
+    who_waits, of_wait = wait_contexts(trace, blame, waits.context, natives)
     who_holds, of_hold = hold_contexts(trace, holds.context)
     return Timeline(
         length_ns=length,
@@ -177,11 +181,11 @@ class _Layer:
     end: Integers
     kind: npt.NDArray[np.uint8]
     record: npt.NDArray[np.int32]
-    """Position in `trace.waits` or `trace.holds`; of a wait for the GIL that the layer below
-    Python saw, -1 minus its position in `trace.gil_waits`."""
+    """Position in `trace.waits` or `trace.holds`; of a wait that the layer below Python saw, -1
+    minus its position in `trace.gil_waits`, or in the native waits, which are numbered on."""
 
 
-def _waiting(trace: Trace) -> _Layer:
+def _waiting(trace: Trace, natives: NativeWaits) -> _Layer:
     parts = []
     waits = trace.wait_columns
     for spans, is_lock in ((lock_waits(trace), True), (coordination_waits(trace), False)):
@@ -205,6 +209,10 @@ def _waiting(trace: Trace) -> _Layer:
         kind = np.full(len(events), WaitState.GIL, dtype=np.uint8)
         record = -1 - np.arange(len(events), dtype=np.int32)
         parts.append(_Layer(events["thread"], start, end, kind, record))
+    state = np.where(natives.is_contention, WaitState.NATIVE, WaitState.COORDINATION)
+    record = -1 - len(events) - np.arange(len(natives.lock), dtype=np.int32)
+    ends = np.maximum(natives.end_ns, natives.start_ns)
+    parts.append(_Layer(natives.thread, natives.start_ns, ends, state.astype(np.uint8), record))
     return _Layer(
         *(
             np.concatenate([getattr(part, name) for part in parts])

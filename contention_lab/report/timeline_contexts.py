@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis import Blame
     from contention_lab.analysis.intervals import Spans
+    from contention_lab.report.timeline_native import NativeWaits
     from contention_lab.trace import Frame, Lock, Thread, Trace
 
     Integers = npt.NDArray[np.int64]
 
+_GIL, _NATIVE = 1, 2
+"""Records of the layer below Python, by what they are about."""
 WORST: Final = 100
 """Waits told in full, with both stacks."""
 
@@ -81,7 +84,10 @@ class WorstWait:
 
 
 def wait_contexts(
-    trace: Trace, blame: Blame, records: npt.NDArray[np.int32]
+    trace: Trace,
+    blame: Blame,
+    records: npt.NDArray[np.int32],
+    natives: NativeWaits | None = None,
 ) -> tuple[tuple[WaitContext, ...], npt.NDArray[np.int32]]:
     """Return contexts, and which of them each wait has.
 
@@ -90,7 +96,10 @@ def wait_contexts(
     trace, blame
         The trace, and `analysis.blame` of it.
     records
-        Positions in `trace.waits`; below 0, -1 minus a position in `trace.gil_waits`.
+        Positions in `trace.waits`; below 0, -1 minus a position in `trace.gil_waits`, or in the
+        native waits, which are numbered on.
+    natives
+        Waits in native code, if there are records of them.
     """
     keys = np.zeros((len(records), 7), dtype=np.int64)
     ours = np.flatnonzero(records >= 0)
@@ -111,18 +120,28 @@ def wait_contexts(
         keys[ours, 4] = np.where(found, holds["stack"][hold], 0)
         keys[ours, 5] = np.where(seen, waits["holder_stack"][wait], 0)
     keys[ours[named], 5] = waits["holder_stack"][wait[named]]
-    events = np.flatnonzero(records < 0)
+    events = np.flatnonzero((records < 0) & (records >= -len(trace.gil_waits)))
     event = -1 - records[events]
     keys[events, 1] = trace.gil_waits["stack"][event]
     keys[events, 2] = trace.gil_waits["holder"][event]
-    keys[events, 6] = 1
+    keys[events, 6] = _GIL
+    if natives is not None:
+        events = np.flatnonzero(records < -len(trace.gil_waits))
+        event = -1 - records[events] - len(trace.gil_waits)
+        for column, values in enumerate((natives.lock, natives.stack, natives.holder)):
+            keys[events, column] = values[event]
+        keys[events, 6] = _NATIVE
 
     def context(key: tuple[int, ...]) -> WaitContext:
-        lock, stack, holder, site, release, running, is_gil = key
+        lock, stack, holder, site, release, running, layer = key
+        if layer == _NATIVE and natives is not None:
+            who = trace.thread(holder) if holder else None
+            waits_at = user_frame(trace.stack(stack))
+            return WaitContext(natives.locks[lock], waits_at, who, None, None, let_go=False)
         held_at = holder_frame(trace, site, release)
         doing = user_frame(trace.stack(running or release))
         return WaitContext(
-            None if is_gil else trace.lock(lock),
+            None if layer == _GIL else trace.lock(lock),
             user_frame(trace.stack(stack)),
             trace.thread(holder) if holder else None,
             held_at,

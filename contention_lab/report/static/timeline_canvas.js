@@ -211,7 +211,7 @@ class TimelineCanvas {
     const held = paint.gathered(model.holds, row, view, HOLD_KINDS);
     paint.put(held, view, paint.holds, [inner, inner], (...shown) => this.#onHold(...shown));
     const quiet = [top + height / 2 - 3, 6];
-    const places = [inner, inner, quiet, [top + 3, Math.round(height * 0.36)]];
+    const places = [inner, inner, quiet, [top + 3, Math.round(height * 0.36)], inner];
     const waiting = paint.gathered(model.waits, row, view, WAIT_KINDS);
     paint.put(waiting, view, paint.waits, places, (...shown) => this.#onWait(...shown));
     paint.put(held, view, paint.holds, [strip, strip], null); // seen under a wait, too

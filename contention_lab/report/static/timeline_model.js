@@ -1,7 +1,7 @@
 // One recording's timeline: who waits, who holds, and how the two belong together.
 
-const [PARKED, SPINNING, COORDINATION, GIL] = [0, 1, 2, 3]; // kinds of the layer that waits
-const WAIT_KINDS = 4;
+const [PARKED, SPINNING, COORDINATION, GIL, NATIVE] = [0, 1, 2, 3, 4]; // kinds of the layer that waits
+const WAIT_KINDS = 5;
 const [ALONE, WAITED_FOR] = [0, 1]; // kinds of the layer that holds
 const HOLD_KINDS = 2;
 const LONGEST_CHAIN = 16;

@@ -27,7 +27,7 @@ class TimelinePaint {
     });
     const [run, spin] = [channels(colour("run")), channels(colour("spin"))];
     const held = run.map((value, i) => Math.round(value + (page[i] - value) * 0.62));
-    this.waits = ["park", "spin", "coordination", "gil"].map((role) => state(channels(colour(role))));
+    this.waits = ["park", "spin", "coordination", "gil", "line-4"].map((role) => state(channels(colour(role))));
     this.hatchColours = [mixed(spin, page, 0), mixed(spin, page, 0.42)];
     this.waits[SPINNING].hatch = this.#hatch(...this.hatchColours, ratio);
     this.holds = [held, run].map(state);

@@ -21,7 +21,9 @@ class TimelineWords {
     const site = this.frame(waitContext.site[context]);
     const kind = waits.kind[at];
     const lock = this.lock(waitContext.lock[context]);
-    const what = kind === GIL ? "for the GIL" : kind === COORDINATION ? `for others, at ${lock},` : `for ${lock}`;
+    const what = {
+      [GIL]: "for the GIL", [COORDINATION]: `for others, at ${lock},`, [NATIVE]: `in native code for ${lock}`,
+    }[kind] ?? `for ${lock}`;
     const who = this.thread(waits.row[at]);
     const parts = [];
     if (waits.count[at] > 1) {
@@ -32,7 +34,8 @@ class TimelineWords {
       parts.push(`${who} waited ${seconds(waits.busy[at])}${how} ${what} ${this.moment(waits.start[at])}`);
     }
     if (site) parts[0] += `, in ${site}`;
-    if (kind !== COORDINATION) parts.push(this.#culprit(context));
+    const isKnown = kind !== NATIVE || waitContext.holder[context] >= 0;
+    if (kind !== COORDINATION && isKnown) parts.push(this.#culprit(context));
     return parts.filter(Boolean).join(" · ");
   }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
+from contention_lab.analysis.passed_turns import LEAST_WAKEUPS, MOST_USES
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis import (
     backpressure,
@@ -51,7 +52,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     No lock is at fault, hence its severity is 0. Whether the waiting costs something is another
     question: it says that it costs nothing only of threads that have next to nothing to do, and
-    not of the main thread.
+    have not asked for anything by a signal of their own, and not of the main thread.
     """
     for one in file.awaited:
         if _is_idle(one) and not _is_explained(file, one) and not _is_in_the_way(file, one):
@@ -108,16 +109,30 @@ def _is_idle(awaited: Awaited) -> bool:
     )
 
 
+def _asks(awaited: Awaited) -> bool:
+    """Tell whether a signal is made for each wait: who makes one has asked somebody for something.
+
+    That may be an answer, or a turn at a lock that the program has made itself.
+    """
+    case = awaited.case
+    return (
+        case.purpose in (Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT)
+        and len(case.index) >= LEAST_WAKEUPS
+        and len(case.index) <= MOST_USES * len(case.locks)
+    )
+
+
 def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     case = awaited.case
     victims = waiting_places(file.trace, case)
     wait = "waits" if len(case.waiters) == 1 else "wait"
     actor = kind_of_actors(file.trace, case.waiters)
+    recorded = "recorded " if _asks(awaited) else ""
     return Finding(
         kind=KIND,
         severity=0.0,
         summary=(
-            f"No lock is at fault: {counted(len(case.waiters), actor)} {wait} in "
+            f"No {recorded}lock is at fault: {counted(len(case.waiters), actor)} {wait} in "
             f"{names(victims, most=2)} for {percent(awaited.wait_share)} of the time, "
             f"{_reason(file, awaited)}."
         ),
@@ -142,6 +157,7 @@ def _reason(file: CaseFile, awaited: Awaited) -> str:
     is_for_work = case.purpose is not Purpose.PERMIT or "emaphore" in case.lock.type
     if (
         is_for_work
+        and not _asks(awaited)
         and not has_work
         and not any(file.trace.thread(one).is_main for one in case.waiters)
     ):

@@ -339,3 +339,26 @@ def test_who_waits_in_vain_while_others_wait_for_him_is_not_idle() -> None:
         for finding in scene.diagnosis().findings
         for party in finding.victims
     )
+
+
+@pytest.mark.parametrize("events", [1, 60])
+def test_who_makes_a_signal_for_each_wait_is_not_said_to_have_nothing_to_do(events: int) -> None:
+    scene = Scene()
+    asking, giving = scene.stack(("Turn.take", 20)), scene.stack(("Turn.give", 30))
+    keeper = scene.thread("keeper")
+    asker = scene.thread("asker", end_ms=980.0)
+    made = [scene.lock("threading.Lock in Event", 10) for _ in range(events)]
+    for turn in range(60):
+        scene.wait(
+            made[turn % events],
+            asker,
+            turn * 16.0,
+            turn * 16.0 + 15.9,
+            asking,
+            by=keeper,
+            waking=giving,
+            wake=turn + 1,
+        )
+    summary = scene.diagnosis().summary
+    assert ("No recorded lock is at fault" in summary) == (events == 60)
+    assert ("cost nothing" in summary) == (events == 1)

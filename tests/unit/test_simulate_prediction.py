@@ -153,6 +153,16 @@ def test_waiting_for_others_to_do_something_is_no_work(made: Any) -> None:
     assert asleep == pytest.approx(200 * US)
 
 
+def test_a_semaphore_is_said_not_to_be_simulated(made: Any) -> None:
+    builder = queue_of_workers(2)
+    silent = predicted(made(builder), 2).batch.notes
+    builder.add_lock("threading.Semaphore", name="permits")
+    told = predicted(made(builder), 2).batch.notes
+
+    assert not any("permits" in note for note in silent)
+    assert any("permits of `permits` are not simulated" in note for note in told)
+
+
 def test_of_a_large_trace_a_part_stands_for_all(made: Any) -> None:
     trace = made(queue_of_workers())
     crew = crew_of(trace, [1])

@@ -259,6 +259,10 @@ def _notes(trace: Trace) -> tuple[str, ...]:
     notes = []
     if any(thread.is_task for thread in trace.threads.values()):
         notes.append("tasks of an event loop are simulated as the thread they run on")
+    permits = sorted({lock.label for lock in trace.locks.values() if "Semaphore" in lock.type})
+    if permits:
+        named = ", ".join(f"`{label}`" for label in permits)
+        notes.append(f"waits for permits of {named} are not simulated: times may be longer")
     if not len(trace.states):
         notes.append("nobody sampled what threads did: time off the core counts as waiting for one")
     if has_gil(trace) and not len(trace.gil) and not len(trace.gil_totals):

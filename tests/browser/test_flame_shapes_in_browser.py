@@ -79,6 +79,18 @@ def test_upside_down_starts_at_the_innermost_and_keeps_the_sum(
     assert "Thread._bootstrap (" in page.locator(READOUT).inner_text()
 
 
+def test_the_graph_is_told_in_words(open_page: Opener, text: str) -> None:
+    page = open_page(text)
+    page.click("#tab-culprit")
+
+    told = page.get_attribute("#flame [data-flame=canvas]", "aria-label")
+
+    assert told.startswith("Flame graph, Waiting: who makes them wait: all")
+    assert "The widest way down ends in" in told
+    assert told.endswith("in itself.")
+    assert "8 threads" in page.get_attribute("[data-timeline=canvas]", "aria-label")
+
+
 def test_a_lock_that_nobody_waited_for_is_not_offered(open_page: Opener, text: str) -> None:
     page = open_page(text)
 

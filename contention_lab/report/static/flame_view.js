@@ -1,5 +1,7 @@
 // The flame graph section: choice of view, search, zoom, keyboard, tooltip and what is read out.
 
+const WAY_TOLD = 3; // frames of the widest way down, for those who do not see it
+
 class FlameView {
   constructor(root, data, hash) {
     this.root = root;
@@ -96,7 +98,22 @@ class FlameView {
     this.tooltip.hidden = true;
     if (this.tree) this.graph.show(this.tree, view);
     this.readout.textContent = this.tree ? this.describe(0) : "";
+    this.canvas.ariaLabel = this.#inWords();
     this.search();
+  }
+
+  // What the graph shows, for readers who do not see it: the whole, and the widest way down.
+  #inWords() {
+    this.label ??= this.canvas.ariaLabel;
+    if (!this.tree) return this.label;
+    const way = [];
+    for (let node = this.tree.firstChild(0); node >= 0; node = this.tree.firstChild(node)) {
+      if (way.length && this.tree.total[node] < this.tree.self(way.at(-1))) break;
+      way.push(node);
+    }
+    const last = way.slice(-WAY_TOLD).map((node) => this.describe(node)).join("; then ");
+    return `${this.label}, ${this.tabs.find((tab) => tab.dataset.view === this.view).textContent.trim()}: ` +
+      `${this.describe(0)}. The widest way down ends in ${last}.`;
   }
 
   // What to draw of a view: its tree, or null, and what to say where there is none.

@@ -79,6 +79,8 @@ class TimelineView {
     this.model = this.models.get(key);
     this.words = new TimelineWords(this.model);
     this.graph.show(this.model);
+    const said = this.root.querySelector(`details.point[data-point="${key}"] p`);
+    this.canvas.ariaLabel = `Timeline: ${said.textContent}`;
     this.#told(null, -1, this.hint);
   }
 

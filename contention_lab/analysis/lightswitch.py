@@ -10,7 +10,7 @@ the lock, which would hang if it took the lock there every time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from contention_lab.trace import Records, Trace
+
+
+OFTEN: Final = 5
+"""Visits for each permit taken from which a holder has come in again while it had the permit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +96,11 @@ def switched(trace: Trace, locks: Collection[int]) -> Iterator[Switched]:
         handed = bool(np.any(flags & int(HoldFlag.HANDED_OFF)))
         for guard in guards:
             sites = np.unique(taken["held_site"][taken["held"] == guard])
-            if not handed and not _passes_again(trace, orders, lock, guard, sites.tolist()):
+            if not (
+                handed
+                or _passes_again(trace, orders, lock, guard, sites.tolist())
+                or _passes_often(trace, lock, guard)
+            ):
                 continue
             of_guard = counters[
                 (counters["lock"] == guard) & ~np.isin(counters["thread"], mine.thread)
@@ -138,6 +146,22 @@ def _taken(trace: Trace, lock: int) -> Records:
     mine = trace.orders["lock"] == number
     taken: Records = trace.orders[mine & ~np.isin(trace.orders["stack"], gives)]
     return taken
+
+
+def _passes_often(trace: Trace, lock: int, guard: int) -> bool:
+    """Tell whether those who took a semaphore's permit passed the guard many times for each.
+
+    What is passed while one has a permit is not recorded: in and out once for each would be twice.
+    """
+    if "Semaphore" not in trace.lock(lock).type:
+        return False
+    counters = trace.counters
+    took = counters[(counters["lock"] == lock) & (counters["acquires"] > 0)]
+    holds = trace.hold_columns
+    holders = np.unique(holds["thread"][holds["lock"] == lock])
+    passed = counters[(counters["lock"] == guard) & np.isin(counters["thread"], holders)]
+    taken = int(took["acquires"][np.isin(took["thread"], holders)].sum())
+    return int(passed["acquires"].sum()) >= 2 * OFTEN * max(1, taken)
 
 
 def _is_release(trace: Trace, number: int) -> bool:

@@ -223,7 +223,7 @@ def test_a_lock_that_the_first_takes_and_the_last_gives_back_starves_who_waits_f
     assert found.culprits[0].site.function == "guest"
 
 
-def semaphore_switch(*, permits: int = 1) -> Scene:
+def semaphore_switch(*, permits: int = 1, handed: bool = True, passages: int = 200) -> Scene:
     """The same with a semaphore: its inner lock is recorded under the guard, both ways."""
     scene = Scene()
     inner = scene.lock("threading.Lock in Semaphore", 10)
@@ -234,11 +234,13 @@ def semaphore_switch(*, permits: int = 1) -> Scene:
     cleaning = scene.stack("threading.py:Semaphore.acquire", ("clean", 37), ("main", 63))
     guests = [scene.thread(f"guest {i}") for i in range(4)]
     for guest in guests[:permits]:
-        scene.hold(room, guest, 40.0, 990.0, site=enter, waiters=1, flags=int(HoldFlag.HANDED_OFF))
+        scene.hold(
+            room, guest, 40.0, 990.0, site=enter, waiters=1, flags=int(HoldFlag.HANDED_OFF) * handed
+        )
     scene.builder.add_order(guests[1], inner, {guard: leave}, stack=giving)
     scene.builder.add_order(guests[0], inner, {guard: enter}, stack=taking)
     for guest in guests:
-        scene.builder.add_counter(guard, guest, acquires=200)
+        scene.builder.add_counter(guard, guest, acquires=passages if guest == guests[0] else 200)
     scene.builder.add_wait(
         room, scene.main, 50_000_000, 980_000_000, stack=cleaning, outcome=Outcome.TIMED_OUT
     )
@@ -251,6 +253,11 @@ def test_a_permit_that_the_first_takes_and_the_last_gives_back_starves_who_waits
     assert found.lock is not None
     assert found.lock.type == "threading.Semaphore"
     assert "`enter`" in found.summary  # giving back is no way in
+
+
+def test_who_takes_the_permit_and_gives_it_back_has_come_in_often_meanwhile() -> None:
+    assert semaphore_switch(handed=False).finding("writer-starvation") is not None
+    assert semaphore_switch(handed=False, passages=4).finding("writer-starvation") is None
 
 
 def test_one_of_several_permits_is_no_switch() -> None:

@@ -103,6 +103,11 @@ class FlameCanvas {
     const y = row * this.row - this.box.scrollTop;
     const end = tree.rowStart[row + 1];
     let place = tree.firstAfter(tree.rowStart[row], end, from);
+    let run = null; // of one colour, and without a gap that could be seen: one rectangle
+    const close = () => {
+      if (run) this.#fill(run.left, run.right - run.left, y, run.colour);
+      run = null;
+    };
     while (place < end) {
       const node = tree.order[place];
       const left = (tree.start[node] - from) * scale;
@@ -110,13 +115,20 @@ class FlameCanvas {
       const right = left + tree.total[node] * scale;
       if (right - left < 0.5) {
         const next = Math.max(place + 1, tree.firstAfter(place, end, from + (left + 0.5) / scale));
-        this.#fill(left, 0.5, y, tree.hit(place, next) ? this.hitColour : this.runColour(place, next));
+        const colour = tree.hit(place, next) ? this.hitColour : this.runColour(place, next);
+        if (!run || run.colour !== colour || left - run.right > 0.5) {
+          close();
+          run = { left, colour };
+        }
+        run.right = left + 0.5;
         place = next;
       } else {
+        close();
         this.#drawNode(node, place, Math.max(0, left), Math.min(width, right), y);
         place++;
       }
     }
+    close();
   }
 
   // Fill and ink of a node where no search and no zoom decides.

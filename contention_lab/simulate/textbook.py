@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -55,8 +56,8 @@ class ClosedSystem:
     sharing: Sharing = field(default_factory=Sharing)
 
     def __post_init__(self) -> None:
-        if not self.hold_ns >= 0 or not self.think_ns >= 0:
-            raise ValueError("times must not be negative")
+        if not (0 <= self.hold_ns < math.inf and 0 <= self.think_ns < math.inf):
+            raise ValueError("times must be finite and not negative")
         if self.hold_ns + self.think_ns + self.costs.acquire_ns <= 0:
             raise ValueError("an operation has to take some time: hold, think or acquire")
 

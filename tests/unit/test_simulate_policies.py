@@ -371,6 +371,9 @@ def test_costs_make_every_policy_slower(kind: str) -> None:
 
 def test_what_takes_no_time_or_less_is_refused() -> None:
     policy = POLICIES["mcs"]
+    for never in (math.inf, math.nan):
+        with pytest.raises(ValueError, match="finite"):
+            ClosedSystem(policy, NO_COSTS, TWO_CORES, never, 1.0)
     with pytest.raises(ValueError, match="take some time"):
         ClosedSystem(policy, NO_COSTS, Machine(1), 0.0, 0.0)
     with pytest.raises(ValueError, match="not be negative"):

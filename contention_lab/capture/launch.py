@@ -9,7 +9,7 @@ are Python's own. The variables are taken out of the environment again before th
 import os
 import sys
 
-from contention_lab.capture import native_layer, native_program, trace_file, unrecorded
+from contention_lab.capture import companion, native_layer, native_program, trace_file, unrecorded
 from contention_lab.capture.refusal import NOT_FOUND, NOT_RUNNABLE, refusal
 
 TYPE_CHECKING = False
@@ -63,6 +63,8 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
         raise LaunchError("--functions is for Python: leave it out for a program that is not")
     if request.functions and not _viztracer():
         raise LaunchError("--functions needs viztracer for this Python: pip install viztracer")
+    if request.sample and native:
+        raise LaunchError("--sample is for Python: leave it out for a program that is not")
     if native:
         _launch_native(request)
     flags = sys.flags
@@ -76,11 +78,19 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
     if request.can_run():
         output = _output(request)
         environment = add_to(environment, _main_variables(request, output, _layer(request)))
+        _start_companions(request, output)
     command = [sys.executable, *_interpreter_options(typed), *request.program]
     try:
         os.execve(sys.executable, command, environment)
     except OSError as error:
         raise LaunchError(f"{sys.executable}: {error.strerror}; it cannot be started") from None
+
+
+def _start_companions(request: "Request", output: str) -> None:
+    if request.live:
+        companion.start(companion.LIVE, output)
+    if request.sample:
+        companion.start(companion.SAMPLE, output)
 
 
 def _output(request: "Request") -> str:
@@ -102,6 +112,7 @@ def _launch_native(request: "Request") -> "NoReturn":
     if not layer:
         raise LaunchError(native_program.unusable(reason))
     output = _output(request)
+    _start_companions(request, output)
     shown = request.output
     next_command = f"next: contention-lab diagnose {trace_file.quoted(shown)}"
     said = "" if request.quiet else f"contention-lab: wrote {shown}; {next_command}\n"

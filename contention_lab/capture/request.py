@@ -32,6 +32,8 @@ _FLAGS = {
     "--no-native-layer": "no native layer",
     "--abort": "abort",
     "--functions": "functions",
+    "--live": "live",
+    "--sample": "sample",
 }
 PYTHON_SUFFIXES = (".py", ".pyw", ".pyc", ".pyz")
 
@@ -55,6 +57,8 @@ class Request:
         Whether the program is aborted then.
     functions : int
         How many calls of functions to keep; 0 to record none.
+    live, sample : bool
+        Whether a process beside the program shows its locks, and whether one samples it.
     """
 
     __slots__ = (
@@ -62,11 +66,13 @@ class Request:
         "existing",
         "functions",
         "level",
+        "live",
         "native_layer",
         "output",
         "output_given",
         "program",
         "quiet",
+        "sample",
         "subprocesses",
         "watch",
     )
@@ -84,6 +90,8 @@ class Request:
         watch: float = 0.0,
         aborts: bool = False,
         functions: int = 0,
+        live: bool = False,
+        sample: bool = False,
     ) -> None:
         self.program = list(program)
         self.output_given = output is not None
@@ -96,6 +104,8 @@ class Request:
         self.watch = watch
         self.aborts = aborts
         self.functions = functions
+        self.live = live
+        self.sample = sample
 
     def can_run(self) -> bool:
         """Whether there is something to record: else Python says at once what is wrong."""
@@ -152,6 +162,8 @@ def read(arguments: "Sequence[str]") -> Request | None:
         watch=watch,
         aborts="abort" in flags,
         functions=entries,
+        live="live" in flags,
+        sample="sample" in flags,
     )
 
 

@@ -113,6 +113,18 @@ class ProgramCommand(click.Command):
     type=click.IntRange(*FUNCTION_ENTRIES_RANGE),
     help=f"With --functions: keep the last N calls.  [default: {FUNCTION_ENTRIES:,}]",
 )
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Show the locks while the program runs, anew each second: a table if the program's own "
+    "output goes elsewhere than this terminal, else a line about the worst one.",
+)
+@click.option(
+    "--sample",
+    is_flag=True,
+    help="Also sample the program as `attach` does, into PROGRAM.samples.clt, and say at the end "
+    "where samples and events disagree.",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m`.")
 @click.option("-c", "code", metavar="CODE", help="Run code, as `python -c`.")
 @click.pass_context
@@ -128,6 +140,8 @@ def command(
     no_native_layer: bool,
     functions: bool,
     function_entries: int | None,
+    live: bool,
+    sample: bool,
     module: str | None,
     code: str | None,
 ) -> None:
@@ -151,6 +165,8 @@ def command(
         watch=watch or 0.0,
         aborts=abort,
         functions=(function_entries or FUNCTION_ENTRIES) if functions else 0,
+        live=live,
+        sample=sample,
     )
     try:
         launch(request, sys.argv[1:])

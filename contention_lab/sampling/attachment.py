@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 DEFAULT_RATE: Final = 100
 DEFAULT_DURATION_S: Final = 10.0
+_READ_LATER_NS: Final = 100_000_000
+"""No program reads its sources sooner after its start, which is known to ten milliseconds."""
 _FIND_AGAIN: Final = 50
 """Looks after which the GIL is looked for again, while it has not been found."""
 
@@ -148,7 +150,10 @@ def attach(
     return sampled_trace(
         joined.samples,
         joined.threads,
-        Sources(target.began_unix_ns or None, *_folders(target)),
+        Sources(
+            target.began_unix_ns + _READ_LATER_NS if target.began_unix_ns else None,
+            *_folders(target),
+        ),
         about={
             "source": py_spy.NAME,
             "interval_ns": joined.duration_ns // max(1, joined.looks),

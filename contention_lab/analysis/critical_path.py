@@ -25,6 +25,7 @@ import numpy as np
 from contention_lab.analysis.intervals import LAST_TIME_NS
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.path_actors import Actors
+from contention_lab.analysis.path_stretches import Stretches, stretches
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class CriticalPath:
     idle_ns
         How long the main thread, and the tasks on it, neither used a CPU nor waited for anything
         recorded: it slept, or waited for the world outside.
+    running
+        With whom the path was when, outside of recorded waits.
     """
 
     wall_ns: int
@@ -84,6 +87,7 @@ class CriticalPath:
     is_coordination: Mask
     is_followed: Mask
     idle_ns: int
+    running: Stretches
 
     def share(self, locks: Collection[int], *, coordination: bool = False) -> float:
         """Return the share of the program's wall time that the path waits for locks.
@@ -165,7 +169,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     """
     table = _Table(trace)
     follows = array("i", table.follows().tobytes())
-    at = table.begin()
+    at, runner = table.begin()
     path = array("i")
     while at >= 0:
         path.append(at)
@@ -189,6 +193,7 @@ def critical_path(trace: Trace) -> CriticalPath:
         is_coordination=table.is_coordination[on_path],
         is_followed=table.is_followed[on_path],
         idle_ns=table.idle_ns(),
+        running=table.running(on_path, runner),
     )
 
 
@@ -238,20 +243,43 @@ class _Table:
         self.is_followed = np.zeros(len(index), dtype=np.bool_)
         self._ended = waits["outcome"] == Outcome.ACQUIRED
         self._holder = waits["holder"]
+        self._who, self._when = self.actor, self.start
         self._actors = Actors(trace, self.actor, self.lock, self.start, self.back, self._parents())
 
-    def begin(self) -> int:
-        """Return the wait the path begins with, -1 for none."""
+    def begin(self) -> tuple[int, int]:
+        """Return the wait the path begins with, -1 for none, and whom it is with after that."""
         end = self._trace.duration_ns
         main = next((t for t in self._trace.threads.values() if t.is_main), None)
         last = len(self.index) - 1
-        if main is None or last < 0:
-            return last
+        if last < 0:
+            return last, 0 if main is None else main.id
+        if main is None:
+            return last, int(self.actor[last])
         first = int(self._actors.last_before(np.array([main.id]), np.array([end]))[0])
         idle_ns = end - (int(self.back[first]) if first >= 0 else main.start_ns)
         if idle_ns > ASLEEP * end and main.cpu_ns < ASLEEP * idle_ns:
-            return last
-        return first
+            return last, int(self.actor[last])
+        return first, main.id
+
+    def running(self, path: npt.NDArray[np.intc], runner: int) -> Stretches:
+        """Return whom the path was with between its waits, and before and after them.
+
+        Parameters
+        ----------
+        path
+            Its waits, the latest first.
+        runner
+            Whom it was with after the last of them.
+        """
+        threads = self._trace.threads
+        last = threads.get(runner)
+        until = min(self._trace.duration_ns, (last.end_ns if last else 0) or LAST_TIME_NS)
+        who = np.concatenate([[runner], self._who[path]]).astype(np.int64)
+        when = np.concatenate([[until], self._when[path]])
+        since = np.concatenate([self.back[path], [self.begin_ns]])
+        known = np.isin(who, np.fromiter(threads, dtype=np.int64))
+        pieces = self._actors.by_origin(who[known], since[known], when[known])
+        return stretches(threads, *pieces)
 
     def idle_ns(self) -> int:
         """Return how long the main thread was neither on a CPU nor in a recorded wait."""
@@ -277,6 +305,8 @@ class _Table:
         late = np.flatnonzero(before >= here)  # clocks apart, or waits for each other
         own = self._actors.previous()
         before[late] = own[late]
+        who[late], when[late] = self.actor[late], self.start[late]
+        self._who, self._when = who, when
         return before
 
     def _ended_by(self) -> tuple[npt.NDArray[np.uint32], Integers]:

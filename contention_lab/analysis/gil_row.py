@@ -65,9 +65,9 @@ def gil_row(trace: Trace) -> LockRow | None:
         gil_s=0.0,
         hold_s=hold_s,
         utilisation=min(1.0, hold_s / wall_s) if wall_s else 0.0,
-        wait_p50_s=_quantile(length, 0.5),
-        wait_p99_s=_quantile(length, 0.99),
-        wait_max_s=_quantile(length, 1.0),
+        wait_p50_s=quantile(length, 0.5),
+        wait_p99_s=quantile(length, 0.99),
+        wait_max_s=quantile(length, 1.0),
         hold_max_s=float(lengths_ns(holds).max(initial=0)) / 1e9,
         threads=threads,
         open_waits=0,
@@ -75,6 +75,6 @@ def gil_row(trace: Trace) -> LockRow | None:
     )
 
 
-def _quantile(ordered: npt.NDArray[np.float64], share: float) -> float:
+def quantile(ordered: npt.NDArray[np.float64], share: float) -> float:
     """Return a measured value, the smallest that so large a share of all do not exceed."""
     return float(ordered[max(0, int(np.ceil(share * len(ordered))) - 1)]) if len(ordered) else 0.0

@@ -12,8 +12,8 @@ names. What comes after the last release is nobody's: a woken thread needs its t
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.sites import user_frame
 from contention_lab.trace import Frame, Outcome
 from contention_lab.trace.layer_schema import NativeWaitFlag
+from contention_lab.trace.native import NativeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
     Key = tuple[NativeIdentity, Frame | None]
+
+SPUN: Final = frozenset({NativeKind.YIELD, NativeKind.SPINLOCK})
+"""Kinds for which threads wait on a CPU: calling sched_yield() again and again, or in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class NativeLockRow:
         Where the program first waited for it; None for threads that run no Python.
     waits, wait_s, longest_s
         How often, how long together and how long at most threads waited, in seconds.
+    spin_s
+        Of it: on a CPU, in series of sched_yield() or at a spinlock; the rest was asleep. Spinning
+        without such calls before a sleep is not seen.
     with_gil_s
         Of it: the thread had the GIL meanwhile, so that all others waited for that.
     blamed_s
@@ -88,12 +95,19 @@ class NativeLockRow:
     waits: int
     wait_s: float
     longest_s: float
+    spin_s: float
     with_gil_s: float
     blamed_s: float
     victims: tuple[NativeParty, ...]
     holders: tuple[NativeParty, ...]
     users: frozenset[int]
     events: Records
+
+    @property
+    def label(self) -> str:
+        """What to call it: `a lock inside libstore (store)`."""
+        function = "" if self.identity.by_place else self.identity.function
+        return f"{self.identity.text} ({function})" if function else self.identity.text
 
 
 def native_locks(trace: Trace) -> tuple[NativeLockRow, ...]:
@@ -171,7 +185,10 @@ def _identified(trace: Trace, lock: NativeLock, waits: Records) -> Iterator[tupl
     )
     for at, (native, stack) in enumerate(pairs.T.tolist()):
         identity = native_identity(lock, trace.native_stack(native))
-        site = user_frame(trace.stack(stack)) if identity.by_place else None
+        site = None
+        if identity.by_place:  # it may be spun for first, and slept for then
+            identity = replace(identity, type_name="")
+            site = user_frame(trace.stack(stack))
         sorts[identity, site].append(at)
     for key, members in sorts.items():
         yield key, waits[np.isin(which.reshape(-1), members)]
@@ -180,7 +197,7 @@ def _identified(trace: Trace, lock: NativeLock, waits: Records) -> Iterator[tupl
 def _row(trace: Trace, key: Key, parts: list[tuple[NativeLock, Records, Records]]) -> NativeLockRow:
     identity, _ = key
     waits = np.concatenate([part for _, part, _ in parts])
-    length = _length(waits)
+    length = lengths_ns(waits)
     held: dict[tuple[int, int], int] = defaultdict(int)
     users = set(waits["native_id"].tolist())
     blamed_ns = 0
@@ -195,6 +212,9 @@ def _row(trace: Trace, key: Key, parts: list[tuple[NativeLock, Records, Records]
     ):
         waited[stack, native_stack] += ns
     victims = _parties(trace, waited)
+    spun = sum(int(lengths_ns(part).sum()) for lock, part, _ in parts if lock.kind in SPUN)
+    if identity.by_place:
+        identity = replace(identity, type_name=_kind(parts).type_name)
     if identity.brief and not held and len(users) > 1:
         held, blamed_ns = waited, int(length.sum())
     first = waits[np.argmin(waits["start_ns"])]
@@ -206,6 +226,7 @@ def _row(trace: Trace, key: Key, parts: list[tuple[NativeLock, Records, Records]
         waits=len(waits),
         wait_s=float(length.sum()) / 1e9,
         longest_s=float(length.max(initial=0)) / 1e9,
+        spin_s=spun / 1e9,
         with_gil_s=float(length[has_gil].sum()) / 1e9,
         blamed_s=blamed_ns / 1e9,
         victims=victims,
@@ -213,6 +234,14 @@ def _row(trace: Trace, key: Key, parts: list[tuple[NativeLock, Records, Records]
         users=frozenset(users),
         events=waits,
     )
+
+
+def _kind(parts: list[tuple[NativeLock, Records, Records]]) -> NativeKind:
+    """Return what threads waited for longest: asleep, if they ever were."""
+    spent: dict[NativeKind, int] = defaultdict(int)
+    for lock, waits, _ in parts:
+        spent[lock.kind] += int(lengths_ns(waits).sum())
+    return max(spent, key=lambda kind: (kind not in SPUN, spent[kind], -kind))
 
 
 def _parties(trace: Trace, sums: Mapping[tuple[int, int], int]) -> tuple[NativeParty, ...]:
@@ -249,6 +278,7 @@ def _times(events: Records, name: str) -> Integers:
     return times
 
 
-def _length(events: Records) -> Integers:
+def lengths_ns(events: Records) -> Integers:
+    """Return how long each event lasted."""
     length: Integers = np.maximum(0, _times(events, "end_ns") - _times(events, "start_ns"))
     return length

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from contention_lab.analysis import ThreadTime
+    from contention_lab.analysis import CriticalPath, ThreadTime
     from contention_lab.analysis.intervals import Spans
     from contention_lab.trace import Records, Trace
 
@@ -130,6 +130,36 @@ def gil_waits_behind_s(trace: Trace, waits: Records) -> float:
     """
     with_gil = waits[waits["flags"] & int(NativeWaitFlag.STACK_LATER) != 0]
     return float(caused_ns(trace.gil_waits, with_gil).sum()) / 1e9
+
+
+def path_share(trace: Trace, path: CriticalPath, waits: Records) -> float | None:
+    """Return the share of the wall time that the critical path waits for native locks.
+
+    That is when the path is with a thread that waits for one of them, or for the GIL of one that
+    has it meanwhile. None where the path is with nobody known.
+
+    Parameters
+    ----------
+    trace, path
+        The trace and its path.
+    waits
+        Events of one lock, `schema.NATIVE_WAIT`.
+    """
+    if not path.wall_ns or not len(path.running.start_ns):
+        return None
+    start, end = bounds(waits)
+    _, begin, stop = path.running.clipped(waits["native_id"].astype(np.int64), start, end)
+    behind_ns = 0
+    with_gil = waits[waits["flags"] & int(NativeWaitFlag.STACK_LATER) != 0]
+    if len(with_gil) and len(trace.gil_waits):
+        start, end = bounds(trace.gil_waits)
+        ids, which = np.unique(trace.gil_waits["thread"], return_inverse=True)
+        native = np.array([trace.thread(number).native_id for number in ids.tolist()])
+        which, clipped_start, clipped_end = path.running.clipped(native[which], start, end)
+        on_path = trace.gil_waits[which]
+        on_path["start_ns"], on_path["end_ns"] = clipped_start, clipped_end
+        behind_ns = int(caused_ns(on_path, with_gil).sum())
+    return min(1.0, (union_ns(begin, stop) + behind_ns) / path.wall_ns)
 
 
 def anybody_waits_s(waits: Records) -> float:

@@ -78,6 +78,27 @@ class Actors:
             missing = missing[found[missing] < 0]
         return found
 
+    def by_origin(
+        self, who: Ids, since: Integers, until: Integers
+    ) -> tuple[Ids, Integers, Integers]:
+        """Divide spans of actors: before its first event, each was whoever started it.
+
+        Returns
+        -------
+        tuple
+            Ids, starts and ends.
+        """
+        place, begun = self._places(who), [(who[:0], since[:0], until[:0])]
+        for _ in range(len(self._ids)):
+            early = (self._origin[place] >= 0) & (since < self._since[place])
+            begin = np.where(early, np.minimum(self._since[place], until), since)
+            begun.append((self._ids[place], begin, until))
+            since, until, place = since[early], begin[early], self._origin[place[early]]
+            if not len(place):
+                break
+        ids, starts, ends = (np.concatenate(column) for column in zip(*begun, strict=True))
+        return ids, starts, ends
+
     def previous(self) -> npt.NDArray[np.int32]:
         """Return the last wait of the same actor that ended before each, -1 if there is none."""
         count = len(self._actor)

@@ -7,7 +7,8 @@ whoever has the lock seems to be. So it is of a trace of samples.
 Waiting is the sum over all threads; the wait for the GIL after a lock was acquired is not in it.
 Locks of one name that were made at one place are one row; `--instances` tells them apart. Where
 every wait for the GIL was recorded, it is a row as well, with the share of the time that anybody
-had it.
+had it. So are locks of native code, of which only waits are seen: those of libraries and of the
+interpreter.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import click
 from contention_lab.cli.failure import reported, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contention_lab.analysis import LockRow
     from contention_lab.trace import Trace
@@ -95,6 +96,7 @@ def command(
     """Print the table."""
     from contention_lab.analysis import by_site, lock_table, selected
     from contention_lab.analysis.gil_row import gil_row
+    from contention_lab.analysis.native_row import native_rows
     from contention_lab.trace import Level, TraceError, load, not_seen
 
     if separator is not None and len(separator) != 1:
@@ -113,12 +115,17 @@ def command(
     gil = gil_row(chosen)
     if gil is not None and lock.casefold() in f"{gil.lock.name} {gil.lock.type}".casefold():
         found.append(gil)
+    native = () if thread or stack else native_rows(chosen)
+    texts = [f"{row.lock.label} {row.lock.type}".casefold() for row in native]
+    found += [row for row, text in zip(native, texts, strict=True) if lock.casefold() in text]
     table = _sorted(found, _SORTABLE[column.lower()], reverse)
     if separator is not None:
         click.echo(_separated(table[:rows], separator, instances, absent), nl=False)
     else:
         _print(table[: rows or 20], instances, absent)
     warn(trace.problems)
+    for sentence in _splits(row for row in table[:rows] if row in native):
+        click.echo(sentence, err=True)
     left = len(table) - (rows or 20)
     if left > 0 and separator is None:
         click.echo(f"{left} more; show them with -n {len(table)}", err=True)
@@ -150,6 +157,18 @@ def _print_sampled(trace: Trace, most: int) -> None:
     for line in lines(sampled_rows(trace), most):
         click.echo(line)
     warn(trace.problems)
+
+
+def _splits(native: Iterable[LockRow]) -> Iterator[str]:
+    """Say how the waiting for locks of native code divides, where threads both spin and sleep."""
+    from contention_lab.diagnosis.wording import duration
+
+    for row in native:
+        if row.spin_s and row.park_s:
+            yield (
+                f"{row.lock.label}: waited for {duration(row.spin_s)} spinning (sched_yield) and "
+                f"{duration(row.park_s)} parked"
+            )
 
 
 def _each(row: LockRow) -> LockRow:
@@ -190,6 +209,7 @@ def _cells(
     from contention_lab.report.visible_text import name
 
     cells = [] if instances else [count(row.lock.instance)]
+    absent |= _unseen(row)
     for field in _COLUMNS.values():
         value = None if field in absent else getattr(row, field)
         written = seconds if field.endswith("_s") else share if field == "utilisation" else count
@@ -197,6 +217,12 @@ def _cells(
     plain = (cell.replace("\N{NARROW NO-BREAK SPACE}", " ") for cell in cells)
     kind = f" ({row.lock.type})" if ambiguous and not instances else ""
     return (name(row.lock.label + kind), *plain)
+
+
+def _unseen(row: LockRow) -> frozenset[str]:
+    from contention_lab.analysis.native_row import UNSEEN, is_native
+
+    return UNSEEN if is_native(row) else frozenset()
 
 
 def _separated(
@@ -210,8 +236,8 @@ def _separated(
     for row in table:
         site = row.lock.site
         made = f"{site.filename}:{site.line}" if site else ""
-        fields = _COLUMNS.values()
-        figures = ("" if field in absent else getattr(row, field) for field in fields)
+        fields, unseen = _COLUMNS.values(), absent | _unseen(row)
+        figures = ("" if field in unseen else getattr(row, field) for field in fields)
         texts = map(visible, (row.lock.label, row.lock.type, made))
         writer.writerow([*texts, row.lock.instance, *figures])
     return sink.getvalue()

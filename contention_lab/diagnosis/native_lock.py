@@ -13,6 +13,7 @@ from contention_lab.analysis.native_nesting import (
     anybody_waits_s,
     gil_waits_behind_s,
     idle_share,
+    path_share,
     waited_within,
 )
 from contention_lab.diagnosis.finding import AccusedLock, Finding, Party, Remedy
@@ -56,7 +57,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     Where whoever waits has the GIL, the others wait for that: this is the lock's doing, too.
 
-    Severity is the share of these threads' time, but not more than the machine has left to give.
+    Severity is the share of these threads' time, but not more than the machine has left to give;
+    `path_rank` makes it that of the critical path where it is known.
     """
     return (finding for row in file.native_locks if (finding := _of_lock(file, row)))
 
@@ -73,6 +75,16 @@ def share_of_gil_waits(file: CaseFile) -> float:
         if row.identity.is_contention and row.with_gil_s
     )
     return min(1.0, behind_s / waited_s) if waited_s else 0.0
+
+
+def path_shares(file: CaseFile) -> dict[AccusedLock, float]:
+    """Return the share of the critical path that waits for each native lock, where it is known."""
+    shares = {
+        _accused(row): path_share(file.trace, file.path, row.events)
+        for row in file.native_locks
+        if row.identity.is_contention
+    }
+    return {lock: share for lock, share in shares.items() if share is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +135,13 @@ def _of_lock(file: CaseFile, row: NativeLockRow) -> Finding | None:
         kind=KIND,
         severity=severity,
         summary=_summary(row, file, own, gil_s, victims, culprits, nested),
-        lock=AccusedLock(
-            row.identity.text if row.identity.by_place else _name(row),
-            row.identity.type_name,
-            row.site,
-            row.locks,
-            row.identity.native_library,
-        ),
+        lock=_accused(row),
         victims=victims,
         culprits=culprits,
         evidence={
             "wait_s": row.wait_s,
+            "spin_s": row.spin_s,
+            "park_s": row.wait_s - row.spin_s,
             "longest_wait_s": row.longest_s,
             "waits": row.waits,
             "blamed_s": row.blamed_s,
@@ -182,9 +190,14 @@ def _main(parties: Sequence[Party]) -> Sequence[Party]:
     return [*parties[:1], *(one for one in parties[1:] if one.share >= LEAST_WAIT_SHARE)]
 
 
-def _name(row: NativeLockRow) -> str:
-    function = row.identity.function
-    return f"{row.identity.text} ({function})" if function else row.identity.text
+def _accused(row: NativeLockRow) -> AccusedLock:
+    return AccusedLock(
+        row.label,
+        row.identity.type_name,
+        row.site,
+        row.locks,
+        row.identity.native_library,
+    )
 
 
 def _summary(
@@ -209,8 +222,18 @@ def _summary(
     return (
         f"{when}{waiting} of {counted(len(row.users), 'thread')} wait{'s' * (waiting == 1)} in "
         f"{names(_main(victims), most=2)} for {_described(row)} while {_holder(culprits)} has it: "
-        f"{percent(share)} of their time, {duration(row.wait_s)} in all{more}."
+        f"{percent(share)} of their time, {duration(row.wait_s)} in all{_split(row)}{more}."
     )
+
+
+def _split(row: NativeLockRow) -> str:
+    """Say how much of the waiting was spinning, where any is known to have been."""
+    if not row.spin_s:
+        return ""
+    park_s = row.wait_s - row.spin_s
+    if park_s <= 0.0:
+        return ", all of it spinning"
+    return f" ({duration(row.spin_s)} spinning, {duration(park_s)} parked)"
 
 
 def _described(row: NativeLockRow) -> str:

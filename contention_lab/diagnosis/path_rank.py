@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis import native_lock
 from contention_lab.diagnosis.thresholds import LARGEST_SEVERITY, LEAST_WAIT_SHARE, OFF_THE_PATH
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ CONTENTION: Final = frozenset(
         *("async-lock-across-await", "capacity-limit", "unfair-lock", "writer-starvation"),
     }
 )
-"""Kinds about waiting for a lock that others hold, which the critical path can be on."""
+"""Kinds about waiting for a lock that others hold, which the critical path can be on. Native locks,
+which the threads on it wait for as they run, are told by their own share."""
+ON_PATH: Final = CONTENTION | {native_lock.KIND}
 
 SPINS: Final = "spin-collapse"
 """Its severity is what parking would bring, of which the path says nothing; beside it that of the
@@ -52,11 +55,15 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     Otherwise severities stay: where the end of the program does not depend on what is waited for (a
     service until it is stopped), the time of its users is what it costs.
     """
-    shares = {
+    shares: dict[AccusedLock | None, float] = {
         finding.lock: file.path_share([finding.lock])
         for finding in findings
         if finding.kind in CONTENTION and finding.lock is not None
     }
+    native = {finding.lock for finding in findings if finding.kind == native_lock.KIND}
+    if native - {None}:
+        known = native_lock.path_shares(file).items()
+        shares.update({lock: share for lock, share in known if lock in native})
     ranked = [
         _with_share(finding, shares) if file.path.is_telling else finding for finding in findings
     ]
@@ -72,8 +79,8 @@ def by_path(file: CaseFile, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(ranked, key=lambda finding: -finding.severity))
 
 
-def _with_share(finding: Finding, shares: dict[AccusedLock, float]) -> Finding:
-    if finding.lock is None or finding.kind not in CONTENTION or _is_only_tried(finding):
+def _with_share(finding: Finding, shares: dict[AccusedLock | None, float]) -> Finding:
+    if finding.lock not in shares or finding.kind not in ON_PATH or _is_only_tried(finding):
         return finding
     return replace(finding, evidence={**finding.evidence, "path_share": shares[finding.lock]})
 
@@ -83,11 +90,19 @@ def _of_path(finding: Finding, idle_share: float) -> Finding:
     share = finding.evidence.get("path_share")
     wait_s, blamed_s = (finding.evidence.get(name) or 0.0 for name in ("wait_s", "blamed_s"))
     of_users = (finding.evidence.get("wait_share") or 0.0) * blamed_s / (wait_s or 1.0)
+    if share is not None and share >= LEAST_WAIT_SHARE and finding.kind == native_lock.KIND:
+        return replace(finding, severity=min(share, LARGEST_SEVERITY, _idle_share(finding)))
     if share is None or share < LEAST_WAIT_SHARE or not of_users:
         return finding
     most = min(LARGEST_SEVERITY, idle_share if finding.kind in NEEDS_CORES else 1.0)
     left = min(1.0, finding.severity / min(of_users, most)) if most else 0.0
     return replace(finding, severity=left * min(share, most))
+
+
+def _idle_share(finding: Finding) -> float:
+    """Return the share of the cores that are idle while threads wait for a native lock; 1 else."""
+    idle = finding.evidence.get("idle_cores_share")
+    return 1.0 if idle is None else float(idle)
 
 
 def _is_only_tried(finding: Finding) -> bool:
@@ -98,15 +113,16 @@ def _is_only_tried(finding: Finding) -> bool:
 
 def _by_share(
     finding: Finding,
-    shares: dict[AccusedLock, float],
-    worst: dict[AccusedLock, float],
+    shares: dict[AccusedLock | None, float],
+    worst: dict[AccusedLock | None, float],
     limit: float,
 ) -> Finding:
     lock = finding.lock
-    if lock is None or finding.kind not in CONTENTION or not worst[lock]:
+    if lock not in shares or finding.kind not in ON_PATH or not worst[lock]:
         return finding
     share = shares[lock]
     if share < LEAST_WAIT_SHARE:
         share = min(worst[lock], OFF_THE_PATH * limit)
-    severity = finding.severity / worst[lock] * min(share, LARGEST_SEVERITY)
+    most = min(LARGEST_SEVERITY, _idle_share(finding))
+    severity = finding.severity / worst[lock] * min(share, most)
     return replace(finding, severity=severity)

@@ -88,5 +88,7 @@ def test_a_library_may_go_with_its_locks_and_its_destructors_lock(
     assert done == (0, alone.stdout, "")
     assert alone.stdout == ("60\n" * 3 if closes else "180\n")
     trace = load_program(tmp_path)
-    assert sum(trace.lock(int(wait["lock"])).type == "pthread_mutex" for wait in trace.waits) > 60
+    # Of three threads two wait each time, once at least: the lock may go to one again and again.
+    mutex = [trace.lock(int(wait["lock"])).type == "pthread_mutex" for wait in trace.waits]
+    assert sum(mutex) >= 3 * 2
     assert any("turn" in functions(trace, wait["stack"]) for wait in trace.waits)

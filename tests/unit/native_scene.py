@@ -31,13 +31,18 @@ def stacks(*lists: list[int]) -> bytes:
 
 def trace_of(builder: TraceBuilder, *chunks: tuple[ChunkKind, bytes, int]) -> Trace:
     """Return a trace with chunks before those of the builder."""
+    return parse(file_of(builder, *chunks))
+
+
+def file_of(builder: TraceBuilder, *chunks: tuple[ChunkKind, bytes, int]) -> bytes:
+    """Return a file with chunks before those of the builder."""
     whole = builder.bytes()
     head, rest = whole[:64], whole[64:]
     first = b"".join(
         pack_chunk(kind, payload, count=count, sequence=number, record_bytes=0, thread=0)
         for number, (kind, payload, count) in enumerate(chunks)
     )
-    return parse(head + first + renumbered(rest, len(chunks)))
+    return head + first + renumbered(rest, len(chunks))
 
 
 def renumbered(data: bytes, by: int) -> bytes:
@@ -112,7 +117,11 @@ class NativeScene:
 
     def trace(self) -> Trace:
         """Return the trace."""
-        return trace_of(
+        return parse(self.bytes())
+
+    def bytes(self) -> bytes:
+        """Return the trace's file."""
+        return file_of(
             self.builder,
             (ChunkKind.NATIVE_LOCKS, b"".join(self._locks), len(self._locks)),
             (ChunkKind.NATIVE_FRAMES, b"".join(self._frames), len(self._frames)),

@@ -7,9 +7,11 @@ import io
 from typing import TYPE_CHECKING
 
 import pytest
+from native_scene import NativeScene
 
 from contention_lab.cli import main
 from contention_lab.trace import ChunkKind, Level, TraceBuilder
+from contention_lab.trace.native import NativeKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,3 +123,30 @@ def test_the_gil_is_a_row_where_every_wait_is_known(
     assert (of["lock"], of["acquires"], of["contended"]) == ("GIL", "5", "3")
     assert (float(of["wait_s"]), float(of["utilisation"])) == pytest.approx((0.009, 0.6))
     assert [row[0] for row in _rows(path, capsys) if row[0] == "GIL"] == []
+
+
+def test_locks_of_native_code_are_rows_with_spinning_apart_from_parking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = NativeScene()
+    python = "/lib/libpython3.14t.so.1.0"
+    slow = scene.native_stack(("_PyCriticalSection_BeginSlow", python), ("list_append", python))
+    spun = scene.lock(NativeKind.YIELD, "_PyMutex_LockTimed", python)
+    slept = scene.lock(NativeKind.SEMAPHORE, "_PySemaphore_Wait", python)
+    ready = scene.lock(NativeKind.COND, "wait_for_work", "/lib/libpool.so")
+    worker = scene.thread("worker")
+    scene.wait(spun, worker, 0, 2, native_stack=slow)
+    scene.wait(slept, worker, 2, 8, native_stack=slow)
+    scene.wait(ready, worker, 10, 90)
+    (tmp_path / "native.clt").write_bytes(scene.bytes())
+
+    [head, row] = _rows(tmp_path / "native.clt", capsys)
+    of = dict(zip(head, row, strict=True))
+    assert of["lock"] == "the list's own lock"
+    figures = [float(of[name]) for name in ("wait_s", "spin_s", "park_s", "wait_max_s")]
+    assert figures == pytest.approx([0.008, 0.002, 0.006, 0.006])
+    assert [of[name] for name in ("contended", "acquires", "hold_s")] == ["2", "", ""]
+    assert main(["top", str(tmp_path / "native.clt")]) == 0
+    said = capsys.readouterr().err
+    assert "the list's own lock: waited for 2.0 ms spinning (sched_yield) and 6.0 ms parked" in said
+    assert _rows(tmp_path / "native.clt", capsys, "--lock", "nowhere")[1:] == []

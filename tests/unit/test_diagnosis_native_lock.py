@@ -197,3 +197,37 @@ def test_a_library_that_takes_all_cores_in_turn_is_not_accused_on_a_busy_machine
     diagnosis = Store(busy=4, native_cpu=True).diagnosis()
 
     assert diagnosis.findings == ()
+
+
+def test_spinning_is_told_from_parking_where_both_are_known() -> None:
+    scene = NativeScene(duration_ms=900)
+    python = "/lib/libpython3.14t.so.1.0"
+    slow = scene.native_stack(("_PyCriticalSection_BeginSlow", python), ("list_append", python))
+    spun = scene.lock(NativeKind.YIELD, "_PyMutex_LockTimed", python)
+    slept = scene.lock(NativeKind.SEMAPHORE, "_PySemaphore_Wait", python)
+    stack = scene.stack("collect", 31)
+    workers = [scene.thread(f"worker {k}") for k in range(2)]
+    for turn in range(90):
+        at, common = 10 * turn, {"stack": stack, "native_stack": slow}
+        waiter, holder = workers[turn % 2], workers[(turn + 1) % 2]
+        scene.wait(spun, waiter, at, at + 2, holder=holder, **common)
+        scene.wait(slept, waiter, at + 2, at + 8, holder=holder, **common)
+
+    [finding] = diagnose(scene.trace()).findings
+
+    assert finding.lock is not None
+    assert (finding.lock.name, finding.lock.type) == ("the list's own lock", "sem")
+    assert finding.evidence["spin_s"] == pytest.approx(0.18)
+    assert finding.evidence["park_s"] == pytest.approx(0.54)
+    assert "720 ms in all (180 ms spinning, 540 ms parked)" in finding.summary
+
+
+def test_a_spinlock_is_waited_for_on_a_cpu() -> None:
+    finding = Store(kind=NativeKind.SPINLOCK).finding()
+
+    assert "1.4 s in all, all of it spinning" in finding.summary
+    assert finding.evidence["park_s"] == 0.0
+
+
+def test_of_a_mutex_nothing_is_said_of_spinning() -> None:
+    assert "spinning" not in Store().finding().summary

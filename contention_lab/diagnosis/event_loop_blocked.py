@@ -18,6 +18,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_WAIT_S,
     LONG_STEP_S,
     MOSTLY,
+    NEARLY_ALWAYS,
 )
 from contention_lab.diagnosis.wording import duration, names, percent, place
 
@@ -35,8 +36,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
     longer each keep the loop while others are ready: callbacks that were so before, or timers that
-    became due. What is long and delays nobody is left out, and so is the time that a step waits for
-    a CPU, which it would not take on a machine of its own. The culprit is the code that was seen
+    became due. What is long and delays nobody is left out, and so is the time that the loop's
+    thread waits for a CPU, of a step and of the run, since neither would take it on a machine of
+    its own. The culprit is the code that was seen
     in these steps, or, where no sample was taken in them, where their tasks stood afterwards; but
     if the loop's thread spends them waiting for a lock, it is whoever holds that.
 
@@ -69,9 +71,10 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     own_share = _own_share(file, delaying)
     long = delaying.where(delaying.length_ns * own_share >= LONG_STEP_S * 1e9)
     blocked_s = long.windows.total_ns * own_share / 1e9
-    if not wall_s or blocked_s < LEAST_WAIT_S or blocked_s < LEAST_BLOCKED_SHARE * wall_s:
+    own_wall_s = max(blocked_s, wall_s - file.activity.delay_ns(steps.thread) / 1e9)
+    if not wall_s or blocked_s < LEAST_WAIT_S or blocked_s < LEAST_BLOCKED_SHARE * own_wall_s:
         return None
-    share = blocked_s / wall_s
+    share = blocked_s / own_wall_s
     severity = min(share, LARGEST_SEVERITY)
     trace, windows = file.trace, long.windows
     held = _held_by_others(file, long)
@@ -82,7 +85,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
         culprits = places(trace, seen or summed(long.stack, long.length_ns), blocked_s)
         victims = places(trace, summed(long.victim_stack, long.length_ns), blocked_s)
     running_share = _running_share(file, long)
-    usual_s = float(np.median(long.length_ns)) / 1e9
+    usual_s = float(np.median(long.length_ns)) / 1e9 * own_share
     runs = f"{'computes' if running_share >= MOSTLY else 'blocks'} in the event loop"
     advice = "do it in a thread (`asyncio.to_thread`), or await something that does not block"
     if held is not None:
@@ -96,7 +99,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
         severity=severity,
         summary=(
             f"{where} {runs}, {duration(usual_s)} at a time, for "
-            f"{percent(share)} of the run, while {others} ready to go on"
+            f"{percent(share)} of the run{_without_delay(own_share)}, while {others} ready to go on"
             f"{f' ({names(victims, most=2)})' if victims and held is None else ''}: {advice}."
         ),
         lock=held.lock if held is not None else None,
@@ -113,6 +116,11 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
         },
         remedies=_remedies(victims, culprits, held, 1.0 / (1.0 - severity)),
     )
+
+
+def _without_delay(own_share: float) -> str:
+    """Return what shares and times leave out, where it is a good part of the steps."""
+    return "" if own_share >= NEARLY_ALWAYS else " (without waiting for a CPU)"
 
 
 def _remedies(

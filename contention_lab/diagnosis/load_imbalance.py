@@ -44,15 +44,19 @@ def find(file: CaseFile) -> Iterator[Finding]:
     Of a pool, and of threads that one place starts and another joins, see `uneven_tasks` and
     `uneven_threads`. The culprit is what the straggler does meanwhile. No lock is at fault.
 
-    Severity is the share of the wall time that equal shares of work would save.
+    Severity is the share of the wall time that equal shares of work would save: no more than that
+    during which nobody has the GIL, since threads have it one after another however it is shared.
     """
     for one in file.awaited:
         if is_meeting(one) and (found := _at_meeting(file, one)) is not None:
             yield found
     for uneven in (*uneven_tasks.found(file), *uneven_threads.found(file)):
+        saved_share = _beside_gil(file, uneven.saved_share)
+        if saved_share < LEAST_WAIT_SHARE:
+            continue
         yield finding(
             file,
-            uneven.saved_share,
+            saved_share,
             uneven.victims,
             uneven.culprits,
             f"{uneven.who} for {uneven.straggler} while the others have nothing left to do",
@@ -120,7 +124,7 @@ def _at_meeting(file: CaseFile, awaited: Awaited) -> Finding | None:
     wall_s = file.program.wall_s
     if not case.wakers or len(members) < 2 or not wall_s or case.wait_ns < LEAST_WAIT_S * 1e9:
         return None
-    saved_share = case.wait_ns / 1e9 / len(members) / wall_s
+    saved_share = _beside_gil(file, case.wait_ns / 1e9 / len(members) / wall_s)
     straggler, ended_ns = next(iter(case.wakers.items()))
     share = ended_ns / case.wait_ns
     if saved_share < LEAST_WAIT_SHARE or share < LEAST_STRAGGLER + 0.5 / len(members):
@@ -139,6 +143,12 @@ def _at_meeting(file: CaseFile, awaited: Awaited) -> Finding | None:
         "waiting",
         awaited.evidence() | {"members": len(members), "straggler_share": share},
     )
+
+
+def _beside_gil(file: CaseFile, saved_share: float) -> float:
+    """Return what can be saved of a run, if nobody has the GIL for a shorter time than now."""
+    held_share = file.gil.held_share if file.gil is not None else 0.0
+    return min(saved_share, 1.0 - held_share)
 
 
 def _others_work(awaited: Awaited, members: Collection[int], straggler: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from coordination_scene import Call, Scene, State
+from coordination_scene import MS, Call, Scene, State
 
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
@@ -45,6 +45,19 @@ def test_the_thread_that_always_comes_last_is_the_straggler() -> None:
     assert (found.culprits[0].site.function, found.culprits[0].site.line) == ("work", 20)
     # Of 40 ms each thread but one waits 30: even shares would need 17.5 ms.
     assert found.severity == pytest.approx(22.5 / 40.0, abs=0.03)
+
+
+def test_equal_shares_save_nothing_where_threads_take_turns_at_the_gil() -> None:
+    def of(held: float) -> float | None:
+        scene = meeting()
+        for at in range(1000):
+            scene.builder.add_gil_sample(at * MS, held=at % 100 < held * 100)
+        found = scene.finding("load-imbalance")
+        return None if found is None else found.severity
+
+    assert of(0.95) is None
+    assert of(0.2) == pytest.approx(22.5 / 40.0, abs=0.03)
+    assert of(0.7) == pytest.approx(0.3, abs=0.03)
 
 
 def test_a_meeting_made_of_events_is_one_too() -> None:

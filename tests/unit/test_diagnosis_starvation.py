@@ -338,6 +338,45 @@ def loop(*, step_ms: float = 30.0, ready: int = 5, locked: bool = False) -> Scen
     return scene
 
 
+def busy_machine(*, own_share: float, cpu_ms: float) -> Scene:
+    """A loop that computes 20 ms of each 100 ms on a machine of its own, and there has a share."""
+    step_ms = cpu_ms / own_share
+    scene = Scene(4000.0)
+    thread = scene.thread("loop", native_id=77)
+    task = scene.thread("handler", is_task=True, native_id=77)
+    computing = scene.stack(("crunch", 20), ("handler", 24))
+    period_ms = 100.0 - cpu_ms + step_ms
+    cpu = delay = 1.0
+    for step in range(int(4000.0 / period_ms)):
+        at = step * period_ms
+        scene.builder.add_step(int(at * 1e6), int((at + step_ms) * 1e6), thread, task=task, ready=3)
+        scene.seen(thread, computing, at + 1.0, at + step_ms)
+        cpu, delay = cpu + cpu_ms, delay + step_ms - cpu_ms
+        scene.builder.add_state(
+            int((at + step_ms) * 1e6),
+            thread,
+            State.RUNNABLE,
+            cpu_ns=int(cpu * 1e6),
+            delay_ns=int(delay * 1e6),
+        )
+    return scene
+
+
+def test_a_loop_is_blocked_alike_on_a_machine_that_has_more_to_do() -> None:
+    alone = busy_machine(own_share=1.0, cpu_ms=20.0).finding("event-loop-blocked")
+    beside_others = busy_machine(own_share=0.1, cpu_ms=20.0).finding("event-loop-blocked")
+    assert alone is not None
+    assert beside_others is not None
+    assert beside_others.severity == pytest.approx(alone.severity, abs=0.05)
+    assert "20 ms at a time" in beside_others.summary
+    assert "without waiting for a CPU" in beside_others.summary
+    assert "without waiting for a CPU" not in alone.summary
+
+
+def test_a_step_that_is_long_only_for_want_of_a_cpu_blocks_nothing() -> None:
+    assert busy_machine(own_share=0.05, cpu_ms=3.0).finding("event-loop-blocked") is None
+
+
 def test_a_callback_that_blocks_keeps_those_that_are_ready() -> None:
     scene = loop()
     found = scene.finding("event-loop-blocked")

@@ -131,22 +131,14 @@ class Activity:
 
     def on_cpu_share(self, thread: int) -> float:
         """Return the share of its time wanting a CPU that a thread had one; 1 if not known."""
-        cpu, delay = self._cpu_and_delay_ns(thread)
-        return cpu / (cpu + delay) if cpu + delay > 0 else 1.0
-
-    def delay_ns(self, thread: int) -> float:
-        """Return how long a thread waited for a CPU, in nanoseconds; 0 if not known."""
-        return self._cpu_and_delay_ns(thread)[1]
-
-    def _cpu_and_delay_ns(self, thread: int) -> tuple[float, float]:
         records = self.trace.states
         mine = records[(records["thread"] == thread) & (records["cpu_ns"] > 0)]
         if len(mine) < 2:
-            return 0.0, 0.0
+            return 1.0
         cpu, delay = (
             float(mine[name].max()) - float(mine[name].min()) for name in ("cpu_ns", "delay_ns")
         )
-        return cpu, delay
+        return cpu / (cpu + delay) if cpu + delay > 0 else 1.0
 
     def stacks(
         self, threads: Collection[int], windows: Windows, *, waiting: bool = False

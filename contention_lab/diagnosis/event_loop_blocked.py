@@ -36,9 +36,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
     longer each keep the loop while others are ready: callbacks that were so before, or timers that
-    became due. What is long and delays nobody is left out, and so is the time that the loop's
-    thread waits for a CPU, of a step and of the run, since neither would take it on a machine of
-    its own. The culprit is the code that was seen
+    became due. What is long and delays nobody is left out, and so is the time that a step waits for
+    a CPU, from the run, too: neither would take it on a machine of its own. The culprit is the code that was seen
     in these steps, or, where no sample was taken in them, where their tasks stood afterwards; but
     if the loop's thread spends them waiting for a lock, it is whoever holds that.
 
@@ -71,7 +70,7 @@ def _of(file: CaseFile, steps: LoopSteps) -> Finding | None:
     own_share = _own_share(file, delaying)
     long = delaying.where(delaying.length_ns * own_share >= LONG_STEP_S * 1e9)
     blocked_s = long.windows.total_ns * own_share / 1e9
-    own_wall_s = max(blocked_s, wall_s - file.activity.delay_ns(steps.thread) / 1e9)
+    own_wall_s = wall_s - (long.windows.total_ns / 1e9 - blocked_s)
     if not wall_s or blocked_s < LEAST_WAIT_S or blocked_s < LEAST_BLOCKED_SHARE * own_wall_s:
         return None
     share = blocked_s / own_wall_s

@@ -37,9 +37,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
     It is true if, for a tenth of the run or more, callbacks or steps of tasks that take 5 ms or
     longer each keep the loop while others are ready: callbacks that were so before, or timers that
     became due. What is long and delays nobody is left out, and so is the time that a step waits for
-    a CPU, from the run, too: neither would take it on a machine of its own. The culprit is the code that was seen
-    in these steps, or, where no sample was taken in them, where their tasks stood afterwards; but
-    if the loop's thread spends them waiting for a lock, it is whoever holds that.
+    a CPU, from the run, too: neither would take it on a machine of its own. The culprit is the code
+    that was seen in these steps, or, where no sample was taken in them, where their tasks stood
+    afterwards; but if the loop's thread spends them waiting for a lock, it is whoever holds that.
 
     Severity is that share of the run.
     """

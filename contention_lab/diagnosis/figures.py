@@ -131,10 +131,22 @@ def _contended(evidence: Mapping[str, Any]) -> str:
 def own_figures(evidence: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what is said of this kind of finding only, from `Finding.evidence`."""
     return tuple(
-        _figure(key, value)
+        _interval(key, evidence) if f"{key}_low" in evidence else _figure(key, value)
         for key, value in evidence.items()
-        if key not in _OF_LOCKS and value is not None
+        if key not in _OF_LOCKS and value is not None and not _is_end(key, evidence)
     )
+
+
+def _is_end(key: str, evidence: Mapping[str, Any]) -> bool:
+    """Tell whether a figure is an end of another's interval."""
+    stem, _, end = key.rpartition("_")
+    return end in ("low", "high") and stem in evidence
+
+
+def _interval(key: str, evidence: Mapping[str, Any]) -> str:
+    low, high = (percent(evidence[f"{key}_{end}"]) for end in ("low", "high"))
+    words = key.removesuffix("_share").replace("_", " ")
+    return f"{words} {percent(evidence[key])} ({low.removesuffix(' %')} to {high})"
 
 
 def _figure(key: str, value: Any) -> str:

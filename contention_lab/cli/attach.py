@@ -21,7 +21,7 @@ from pathlib import Path
 
 import click
 
-from contention_lab.cli.failure import reported
+from contention_lab.cli.failure import ended_by_signals, reported
 
 
 @click.command(name="attach", help=__doc__)
@@ -63,7 +63,7 @@ def command(pid: int, duration: float, rate: int, native: bool, output: Path | N
     from contention_lab.sampling.refusal import AttachError
 
     path = output or Path(f"attach-{pid}.clt")
-    with reported(AttachError, ValueError):
+    with ended_by_signals(), reported(AttachError, ValueError):
         trace_file.refuse_other_files(str(path))
         click.echo(
             f"sampling process {pid} {rate} times a second for {duration:g} s; Ctrl-C ends it",

@@ -7,6 +7,7 @@ nobody expected keeps its traceback, since that is a fault of ours.
 
 from __future__ import annotations
 
+import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
 PROGRAM: Final = "contention-lab"
+ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals that ask a program to end."""
 
 _WARNINGS_SHOWN: Final = 3
 
@@ -46,6 +51,25 @@ def reported(*kinds: type[Exception]) -> Iterator[None]:
     except OSError as error:
         subject = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{subject}{error.strerror or error}") from error
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let signals that end a program end it as an exception does: what is open is closed.
+
+    Else a helper process would go on without it. The exit status is the shell's, 128 and the
+    signal.
+    """
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {one: signal.signal(one, end) for one in ENDING}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def loaded(paths: Sequence[Path]) -> list[Trace]:

@@ -87,7 +87,8 @@ def doings(trace: Trace) -> str:
         "for the GIL": (Doing.AWAITS_GIL,),
         "for others": (Doing.COORDINATES,),
         "for input": (Doing.IO,),
-        "asleep": (Doing.SLEEPS, Doing.UNKNOWN),
+        "asleep": (Doing.SLEEPS,),
+        "not known": (Doing.UNKNOWN,),
     }
     parts = (
         f"{facts.average(facts.does(*which)):.1f} {what}"
@@ -134,6 +135,7 @@ def watch(pid: int, most: int) -> None:
     try:
         if live is not None:
             live.start()
+            console.show_cursor(True)  # nobody would, if this is killed
         while True:
             try:
                 trace = parse(attach(pid, Options(duration_s=1.0), version=version).bytes())

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from contention_lab.cli.failure import reported, warn
+from contention_lab.cli.failure import ended_by_signals, reported, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -146,7 +146,7 @@ def _watch(pid: int, most: int) -> None:
     from contention_lab.cli.sampled_table import watch
     from contention_lab.sampling.refusal import AttachError
 
-    with reported(AttachError):
+    with ended_by_signals(), reported(AttachError):
         watch(pid, most)
 
 

@@ -31,6 +31,8 @@ DEFAULT_RATE: Final = 100
 DEFAULT_DURATION_S: Final = 10.0
 _READ_LATER_NS: Final = 100_000_000
 """No program reads its sources sooner after its start, which is known to ten milliseconds."""
+_MARGIN_S: Final = 10.0
+"""py-spy takes some time to begin, and more on a busy machine."""
 _FIND_AGAIN: Final = 50
 """Looks after which the GIL is looked for again, while it has not been found."""
 
@@ -135,7 +137,9 @@ def attach(
     with tempfile.TemporaryDirectory(prefix="contention-lab-") as folder:
         begun_unix_ns = time.time_ns()
         begun_ns = time.monotonic_ns()
-        spy = py_spy.Spy(pid, options.rate, Path(folder) / "stacks.json", native=options.native)
+        longest_s = options.duration_s + _MARGIN_S
+        path = Path(folder) / "stacks.json"
+        spy = py_spy.Spy(pid, options.rate, longest_s, path, native=options.native)
         try:
             cpu = _watch(target, options, spy, looks, goes_on, interruptible)
             ended_ns = time.monotonic_ns()
@@ -145,15 +149,20 @@ def attach(
     if not recorded.samples and not any(line.stacks for line in recorded.lines):
         raise refusal.ended(pid)
     joined = joined_samples(
-        recorded.lines, looks, target.region, cpu, native=options.native, pid=pid, end_ns=ended_ns
+        recorded.lines,
+        looks,
+        target.region,
+        cpu,
+        native=options.native,
+        pid=pid,
+        end_ns=ended_ns,
+        pause_ns=1_000_000_000 // options.rate,
     )
+    read_ns = target.began_unix_ns + _READ_LATER_NS if target.began_unix_ns else None
     return sampled_trace(
         joined.samples,
         joined.threads,
-        Sources(
-            target.began_unix_ns + _READ_LATER_NS if target.began_unix_ns else None,
-            *_folders(target),
-        ),
+        Sources(read_ns, *_folders(target)),
         about={
             "source": py_spy.NAME,
             "interval_ns": joined.duration_ns // max(1, joined.looks),
@@ -162,6 +171,8 @@ def attach(
             "native": options.native,
             "timed": True,
             "on_cpu_only": False,
+            "states_known": joined.states_known,
+            **({} if read_ns is None else {"sources_read_unix_ns": read_ns}),
             "native_running": joined.native_running,
             **({} if joined.gil_held is None else {"gil_held": joined.gil_held}),
         },

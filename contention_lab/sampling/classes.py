@@ -35,7 +35,7 @@ class Activity(StrEnum):
     IO = "io"  # blocked in a system call
     SLEEPS = "sleeps"  # for a time it chose
     SPINS = "spins"  # busy because a lock is taken
-    UNKNOWN = "unknown"  # asleep, and nothing says what for
+    UNKNOWN = "unknown"  # asleep, and nothing says what for; or not even that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,19 @@ class ThreadState:
         Whether it had the GIL, None where not known.
     waits_for_gil
         Whether it was waiting for the GIL, None where not known.
+    is_known
+        False: there is nothing but the stack, of a thread that may run or sleep.
     """
 
     on_cpu: bool | None = None
     call: str = ""
     has_gil: bool | None = None
     waits_for_gil: bool | None = None
+    is_known: bool = True
 
 
 UNKNOWN_STATE: Final = ThreadState()
+STACK_ALONE: Final = ThreadState(is_known=False)
 
 SLEEP_CALLS: Final = frozenset({"nanosleep", "clock_nanosleep", "pause"})
 FUTEX_CALLS: Final = frozenset({"futex", "futex_wait", "futex_waitv"})
@@ -84,6 +88,8 @@ def classify(frames: Sequence[SampledFrame], state: ThreadState = UNKNOWN_STATE)
         return found
     if state.on_cpu:
         return _busy(outer, state)
+    if not state.is_known:
+        return _purpose(outer, by_text=True) or Activity.UNKNOWN
     if state.on_cpu is None and not state.call:
         return _purpose(outer, by_text=False) or _busy(outer, state)
     if state.call in SLEEP_CALLS:

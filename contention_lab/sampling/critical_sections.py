@@ -144,7 +144,7 @@ def file_locks(source: str | bytes) -> FileLocks:
         target.id
         for node in tree.body
         if isinstance(node, (ast.Assign, ast.AnnAssign))
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for target in _targets(node)
         if isinstance(target, ast.Name)
     }
     _Reader(found, globals_).block(tree.body, _Scope())
@@ -239,9 +239,7 @@ class _Reader:
     def _made(self, statement: ast.stmt, scope: _Scope) -> None:
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        call = statement.value
-        for target in targets:
+        for target, call in _assigned(statement):
             lock = self._name(target, scope)
             if not isinstance(call, ast.Call) or lock is None:
                 continue
@@ -267,6 +265,25 @@ class _Reader:
         if scope.function and first not in self._globals:
             return LockName(scope.function, dotted, fixed)
         return LockName(scope.class_ if not scope.function else "", dotted, fixed)
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    """Return what a statement assigns to, one by one."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return [part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+
+
+def _assigned(
+    statement: ast.Assign | ast.AnnAssign,
+) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield what is assigned to, and what: of `a, b = Lock(), Lock()` each of the two."""
+    value = statement.value
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        parts = value.elts if isinstance(value, ast.Tuple) else []
+        if isinstance(target, ast.Tuple) and len(target.elts) == len(parts):
+            yield from zip(target.elts, parts, strict=True)
+        else:
+            yield target, value
 
 
 def _inner(scope: _Scope, function: ast.FunctionDef | ast.AsyncFunctionDef) -> _Scope:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.sampling.alignment import best_shift_ns, usual_states
-from contention_lab.sampling.classes import FUTEX_CALLS, ThreadState
+from contention_lab.sampling.classes import FUTEX_CALLS, STACK_ALONE, ThreadState
 from contention_lab.sampling.sample import Sample, SampledThread
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class Joined:
         Threads without Python code that were on a CPU, on average.
     gil_held
         Share of the moments at which some thread had the GIL; None where that is not known.
+    states_known
+        The kernel was asked what the threads did.
     """
 
     samples: list[Sample]
@@ -71,6 +73,7 @@ class Joined:
     looks: int
     native_running: float
     gil_held: float | None
+    states_known: bool = True
 
 
 def joined_samples(
@@ -82,8 +85,9 @@ def joined_samples(
     native: bool,
     pid: int,
     end_ns: int,
+    pause_ns: int,
 ) -> Joined:
-    """Return samples of stack and state.
+    """Return samples of stack and state, or of stacks alone where the kernel says nothing.
 
     Parameters
     ----------
@@ -101,9 +105,13 @@ def joined_samples(
         The process, whose number is its main thread's.
     end_ns
         The last moment.
+    pause_ns
+        Between two samples of stacks.
     """
     lines = [line for line in lines if line.number and line.times_ns]
     begun_ns = min((line.times_ns[0] for line in lines), default=end_ns)
+    if not looks:
+        return _of_stacks(lines, begun_ns, end_ns, pause_ns, pid)
     looks = [look for look in looks if look.time_ns >= begun_ns]
     interval_ns = (end_ns - begun_ns) // max(1, len(looks))
     kinds: dict[str, int] = {}
@@ -134,6 +142,9 @@ def joined_samples(
                 one.frames,
                 _thread_state(settled, one, region, native=native),
                 one.state.word if settled == one.kind else 0,
+                own=None
+                if settled == one.kind
+                else _thread_state(one.kind, one, region, native=native),
             )
         )
     numbers = {line.number for line in lines}
@@ -152,6 +163,22 @@ def joined_samples(
         foreign / max(1, len(looks)),
         _gil_held(looks),
     )
+
+
+def _of_stacks(
+    lines: Sequence[StackLine], begun_ns: int, end_ns: int, pause_ns: int, pid: int
+) -> Joined:
+    """Return samples of stacks alone, at the pace at which they were read."""
+    times = range(begun_ns, end_ns, max(1, pause_ns))
+    samples = [
+        Sample(time_ns - begun_ns, pause_ns, place, frames, STACK_ALONE)
+        for time_ns in times
+        for place, line in enumerate(lines)
+        if (frames := line.at(time_ns)) is not None
+    ]
+    threads = [_thread(line, begun_ns, end_ns, pid, {}) for line in lines]
+    duration_ns = max(0, end_ns - begun_ns)
+    return Joined(samples, threads, begun_ns, duration_ns, len(times), 0.0, None, False)
 
 
 def _gil_held(looks: Sequence[KernelLook]) -> float | None:

@@ -18,6 +18,7 @@ import sysconfig
 import time
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,19 +154,21 @@ class Spy:
     ----------
     pid, rate
         The process, and the samples a second.
+    longest_s
+        It ends by itself by then, if nobody is left to stop it.
     path
         Where py-spy may write.
     native
         With native frames; the process is stopped for each sample.
     """
 
-    def __init__(self, pid: int, rate: int, path: Path, *, native: bool) -> None:
+    def __init__(self, pid: int, rate: int, longest_s: float, path: Path, *, native: bool) -> None:
         self._pid, self._path = pid, path
         mode = "--native" if native else "--nonblocking"
         command = [
             *(executable(), "record", "--pid", str(pid), "--rate", str(rate), mode),
             *("--format", "chrometrace", "--idle", "--threads", "--full-filenames"),
-            *("--output", str(path)),
+            *("--duration", str(ceil(longest_s)), "--output", str(path)),
         ]
         # Ctrl-C is for us: we stop it.
         self._process = subprocess.Popen(

@@ -64,6 +64,8 @@ class Sample:
         lock the same.
     count
         How many samples it stands for.
+    own
+        Its state alone, where `state` is the usual one of its stack: used where that says nothing.
     """
 
     time_ns: int
@@ -73,3 +75,4 @@ class Sample:
     state: ThreadState = UNKNOWN_STATE
     word: int = 0
     count: float = 1.0
+    own: ThreadState | None = None

@@ -123,7 +123,8 @@ def sampled_trace(
         The program's source files.
     about
         META's `samples`, see `FORMAT.md`: `source`, `interval_ns`, ... With `timed` false or
-        `on_cpu_only`, nothing is concluded from two samples together.
+        `on_cpu_only`, nothing is concluded from two samples together; with `states_known` false,
+        nobody is taken to have a lock.
     locks
         What stacks say about locks; by default what the sources say.
     together
@@ -160,7 +161,8 @@ def sampled_trace(
     seen = _classed(samples, sources, writer.stacks_of_locks)
     if together is None:
         together = about.get("timed", True) and not about.get("on_cpu_only", False)
-    holders = _holders(seen, writer.stacks_of_locks) if together else [0] * len(seen)
+    tells = together and about.get("states_known", True)
+    holders = _holders(seen, writer.stacks_of_locks) if tells else [0] * len(seen)
     _write_samples(writer, seen, holders)
     if together:
         _write_waits(writer, seen, holders, int(about.get("interval_ns", 0)))
@@ -177,9 +179,11 @@ def _classed(samples: Sequence[Sample], sources: Sources, locks: StackLocks) -> 
         frames = texts.get(sample.frames)
         if frames is None:
             frames = texts[sample.frames] = sources.with_texts(sample.frames)
-        key = frames, sample.state
+        key = frames, sample.state, sample.own
         if key not in known:
             activity = classify(frames, sample.state)
+            if activity is Activity.UNKNOWN and sample.own is not None:
+                activity = classify(frames, sample.own)
             lock = None
             if activity in _WAITING:
                 lock = locks.awaited(frames)

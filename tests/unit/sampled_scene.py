@@ -61,13 +61,19 @@ def scene(
 ) -> Trace:
     """Return a trace of moments: for each thread its stack, its state and the word it sleeps on.
 
+    And where it is another than that of its stack, its own state.
+
     None: the thread is not there.
     """
     folder = tmp_path / "prog"
     folder.mkdir(exist_ok=True)
     (folder / "app.py").write_text(SOURCE)
     samples = [
-        Sample((number + 1) * STEP_NS, STEP_NS, thread, *doing[:2], word=doing[2])
+        Sample(
+            *((number + 1) * STEP_NS, STEP_NS, thread, *doing[:2]),
+            word=doing[2],
+            own=doing[3] if len(doing) > 3 else None,
+        )
         for number, moment in enumerate(moments)
         for thread, doing in enumerate(moment)
         if doing is not None

@@ -112,3 +112,23 @@ def test_a_lock_is_named_by_where_it_is_made(locks: FileLocks) -> None:
 
 def test_what_is_asked_for_is_known(locks: FileLocks) -> None:
     assert locks.asked_at(20) == POOL
+
+
+def test_locks_made_together_are_told_apart_and_are_of_the_module() -> None:
+    found = file_locks(
+        "import threading\n"
+        "a, b = threading.Lock(), threading.RLock()\n"
+        "def work():\n"
+        "    with a:\n"
+        "        with b:\n"
+        "            pass\n"
+    )
+
+    first, second = found.taken_at(4), found.taken_at(5)
+    assert first is not None
+    assert second is not None
+    assert (first.label, second.label) == ("a", "b")
+    assert [found.made[one][0].call for one in (first, second)] == [
+        "threading.Lock",
+        "threading.RLock",
+    ]

@@ -151,3 +151,14 @@ def test_without_a_common_time_nobody_is_named(tmp_path: Path) -> None:
     assert verdict(trace) == "healthy"
     assert not len(trace.waits)
     assert int(trace.samples["doing"][0]) == Doing.HOLDS_GIL
+
+
+def test_a_thread_on_a_cpu_under_a_stack_that_mostly_sleeps_runs(tmp_path: Path) -> None:
+    """Calls into native code: of one stack, some run and most wait for something unknown."""
+    asleep = (OUTSIDE, ASLEEP, LOCK)
+    trace = scene(tmp_path, [[asleep, asleep, (OUTSIDE, ASLEEP, 0, RUNS)]] * 100)
+
+    doing = {int(sample["thread"]): Doing(int(sample["doing"])) for sample in trace.samples}
+
+    assert doing == {1: Doing.UNKNOWN, 2: Doing.UNKNOWN, 3: Doing.HOLDS_GIL}
+    assert "in code that does not say what for" in diagnose(trace).summary

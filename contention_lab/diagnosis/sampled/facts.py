@@ -68,6 +68,21 @@ class Facts:
         """Whether samples of one moment are of all threads."""
         return self.about.get("timed") is not False and not self.about.get("on_cpu_only")
 
+    @property
+    def sees_sleep(self) -> bool:
+        """Whether threads that sleep have samples, too."""
+        return not self.about.get("on_cpu_only")
+
+    @property
+    def states_known(self) -> bool:
+        """Whether it is known of each sample if the thread ran or slept."""
+        return self.about.get("states_known") is not False
+
+    @property
+    def pace_known(self) -> bool:
+        """Whether it is known how much time a sample stands for."""
+        return self.about.get("rate_known") is not False
+
     def does(self, *doings: Doing) -> Mask:
         """Return which samples are of threads that do one of some things."""
         return np.isin(self.doing, [int(one) for one in doings])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from contention_lab.trace import Doing, not_seen
 if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import Finding
     from contention_lab.trace import Trace
+
+
+_MUCH_UNKNOWN: Final = 0.1
+"""Share of the time from which on it must be said that nobody knows what threads sleep for."""
 
 
 def diagnose_samples(trace: Trace) -> Diagnosis:
@@ -51,7 +55,7 @@ def diagnose_samples(trace: Trace) -> Diagnosis:
 def basis(facts: Facts) -> str:
     """Return what the diagnosis rests on, as something that was not recorded."""
     source = str(facts.about.get("source") or "another profiler")
-    interval = facts.about.get("interval_ns")
+    interval = facts.about.get("interval_ns") if facts.pace_known else None
     pace = (
         f", one of each thread every {duration(interval / 1e9)}"
         if isinstance(interval, int | float) and interval > 0
@@ -67,6 +71,8 @@ def basis(facts: Facts) -> str:
         else "what happened at the same time"
     )
     inferred = ", and who had a lock is inferred" if facts.together else ""
+    if not facts.states_known:
+        inferred = " of stacks alone, so that nobody knows who had a lock, or who ran and who slept"
     return f"{what}: these are {int(facts.count.sum()):,} samples by {source}{pace}{lost}{inferred}"
 
 
@@ -88,13 +94,41 @@ def _nothing(facts: Facts, waited: tuple[locks.WaitedFor, ...]) -> str:
             f"{passed.moments} of the time, but who has it waits itself, and what for cannot be "
             "told from outside: contention-lab record PROGRAM."
         )
+    if not facts.together and facts.does(Doing.AWAITS_LOCK, Doing.SPINS).any():
+        every = np.ones(len(facts.doing), dtype=np.bool_)
+        waits, spins = (
+            facts.share_of(facts.does(one), every) for one in (Doing.AWAITS_LOCK, Doing.SPINS)
+        )
+        return (
+            f"Nobody is accused: {waits} of the samples are of waits for locks, {spins} of "
+            "spinning, but they are not of one moment, so who has the locks is not seen."
+        )
+    if not facts.together and facts.sees_sleep:
+        return "No lock is seen to limit this program: none of its samples is of a wait for one."
+    if not facts.states_known:
+        return (
+            "No lock is seen to limit this program: by samples, its threads wait for locks hardly "
+            "ever; whether they run or sleep otherwise is not known on this system."
+        )
     if not facts.together:
         return (
             "No lock is seen to limit this program: its samples show no spinning, and say nothing "
             "of threads that sleep."
         )
     asleep = facts.does(Doing.COORDINATES, Doing.IO, Doing.SLEEPS)
-    share = facts.share_of(asleep, np.ones(len(facts.doing), dtype=np.bool_))
+    every = np.ones(len(facts.doing), dtype=np.bool_)
+    share = facts.share_of(asleep, every)
+    sleeping = facts.share_of(facts.does(Doing.UNKNOWN), every)
+    if sleeping.low >= _MUCH_UNKNOWN:
+        further = (
+            "record PROGRAM tells more"
+            if facts.about.get("native") is True
+            else "attach --native may tell"
+        )
+        return (
+            "No lock of Python is seen to limit this program: by samples, its threads sleep "
+            f"{sleeping} of their time in code that does not say what for: {further}."
+        )
     return (
         "No lock is seen to limit this program: by samples, its threads wait for locks hardly "
         f"ever, and {share} of their time for others, for input, or asleep."

@@ -38,8 +38,8 @@ UNSEEN_PROGRAM: Final = (
 UNSEEN_BETWEEN: Final = (
     "This is made of samples. What happened between two of them is not known: shorter waits are "
     "met only by chance, times of single waits are known to about the interval, and nothing is "
-    "counted. Which lock a thread waited for, and who had it, is read off the source lines that "
-    "threads were in."
+    "counted. Which lock a thread waited for, and who had it, is read off the code that threads "
+    "were in."
 )
 UNSEEN_GIL: Final = (
     "Waits for the GIL are measured where a lock had to wait first; elsewhere who has it is "

@@ -24,30 +24,35 @@ SHOWN: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class LockLine:
-    """One lock, or all locks of one name made at one place. Times in seconds."""
+    """One lock, or all locks of one name made at one place. Times in seconds.
+
+    Of locks that were sampled and not recorded, what cannot be known is None.
+    """
 
     lock: Lock
     """The worst of them."""
     locks: int
-    acquires: int
-    contended: int
+    acquires: int | None
+    contended: int | None
     timed_out: int
     failed_tries: int
-    wait_s: float
-    spin_s: float
-    park_s: float
-    gil_s: float
-    hold_s: float
-    utilisation: float
+    wait_s: float | None
+    spin_s: float | None
+    park_s: float | None
+    gil_s: float | None
+    hold_s: float | None
+    utilisation: float | None
     """Of the busiest one."""
     wait_p50_s: float | None
     wait_p99_s: float | None
-    wait_max_s: float
-    hold_max_s: float
+    wait_max_s: float | None
+    hold_max_s: float | None
     threads: int
     """At most: of the lock that most threads used."""
     open_waits: int
     missing_waits: int
+    waited_share: str = ""
+    """Where it was sampled: in which share of the time or of the samples a thread waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +63,17 @@ class LockLines:
     others: int
     """Locks without a row."""
     others_wait_s: float
-    others_acquires: int
+    others_acquires: int | None
 
     @property
     def wait_s(self) -> float:
         """All waiting for locks."""
-        return sum(row.wait_s for row in self.rows) + self.others_wait_s
+        return sum(row.wait_s or 0.0 for row in self.rows) + self.others_wait_s
 
     @property
     def spin_s(self) -> float:
         """All spinning in the rows shown."""
-        return sum(row.spin_s for row in self.rows)
+        return sum(row.spin_s or 0.0 for row in self.rows)
 
 
 def lock_lines(table: Sequence[LockRow]) -> LockLines:
@@ -77,14 +82,14 @@ def lock_lines(table: Sequence[LockRow]) -> LockLines:
     for row in table:
         groups.setdefault((row.lock.label, row.lock.type, row.lock.site), []).append(row)
     lines = sorted(
-        (_line(members) for members in groups.values()), key=lambda line: -line.wait_s
+        (_line(members) for members in groups.values()), key=lambda line: -(line.wait_s or 0.0)
     )  # stable: equal ones stay in the order of the table
     shown, rest = lines[:SHOWN], lines[SHOWN:]
     return LockLines(
         tuple(shown),
         sum(line.locks for line in rest),
-        sum(line.wait_s for line in rest),
-        sum(line.acquires for line in rest),
+        sum(line.wait_s or 0.0 for line in rest),
+        sum(line.acquires or 0 for line in rest),
     )
 
 

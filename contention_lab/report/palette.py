@@ -38,6 +38,17 @@ STATES: Final = (
     ),
 )
 
+SAMPLED_STATES: Final = (
+    State("run", "running", "on a core, or waiting for a free one"),
+    State("spin", "spinning", "on a core, asking for a lock again and again"),
+    State("park", "waiting for a lock", "asleep in code that takes a lock"),
+    State("gil", "waiting for the GIL", "another thread runs Python"),
+    State("coordination", "coordination", "waiting for an event, an item or a thread"),
+    State("io", "input or output", "blocked in a system call, such as a read"),
+    State("other", "asleep or unknown", "for a time it chose, or nothing says what for"),
+)
+"""The same where threads were sampled, which shows input and output, but counts nothing."""
+
 LIGHT: Final[dict[str, str]] = {
     "page": "#ffffff",
     "surface": "#f6f7f9",
@@ -54,12 +65,14 @@ LIGHT: Final[dict[str, str]] = {
     "park": "#f0b429",
     "gil": "#6b4fa0",
     "coordination": "#8fb7d9",
+    "io": "#632814",
     "other": "#d5d9de",
     "on-run": "#ffffff",
     "on-spin": "#ffffff",
     "on-park": "#1b2027",
     "on-gil": "#ffffff",
     "on-coordination": "#1b2027",
+    "on-io": "#ffffff",
     "on-other": "#1b2027",
     "measured": "#1b2027",
     "fit": "#1a5fb4",
@@ -105,12 +118,14 @@ DARK: Final[dict[str, str]] = {
     "park": "#f6d478",
     "gil": "#8d80e6",
     "coordination": "#3f6f96",
+    "io": "#99543d",
     "other": "#3a424d",
     "on-run": "#10141a",
     "on-spin": "#10141a",
     "on-park": "#10141a",
     "on-gil": "#10141a",
     "on-coordination": "#ffffff",
+    "on-io": "#ffffff",
     "on-other": "#e7eaee",
     "measured": "#e7eaee",
     "fit": "#7ab7ff",

@@ -21,6 +21,12 @@ from contention_lab.report.lock_lines import LockLines, lock_lines
 from contention_lab.report.lock_order_view import LockOrderView, lock_order_view
 from contention_lab.report.native_lines import NativeLines, native_lines
 from contention_lab.report.recorder_facts import RecorderFacts, recorder_facts
+from contention_lab.report.sampled_lines import (
+    sampled_bars,
+    sampled_lock_lines,
+    samples_said,
+    sources_read_ns,
+)
 from contention_lab.report.source_sites import sites_of
 from contention_lab.report.thread_bars import thread_bars
 from contention_lab.report.timeline import Timeline, timeline
@@ -37,6 +43,13 @@ if TYPE_CHECKING:
 NOT_ONE_BY_ONE: Final = (
     "Nothing of this was recorded one by one in this run (level counters, or records were "
     "dropped). The table of locks has the totals."
+)
+
+
+NO_SAMPLE: Final = "No sample shows any of this."
+NOT_TOGETHER: Final = (
+    "Who waited is in the samples, but not at which moment with whom, so no waits are made of "
+    "them. The table of locks says how much it was."
 )
 
 
@@ -66,8 +79,10 @@ class PointView:
     thread_names: Mapping[int, str]
     sites: tuple[Frame, ...]
     """Whose source is worth showing."""
+    samples: str
+    """How many samples it is made of, as text; empty if it was recorded."""
     recorded_ns: int
-    """When the recording began, Unix time."""
+    """When the program had read its sources, Unix time."""
 
     @property
     def waiting_s(self) -> float:
@@ -83,6 +98,8 @@ class PointView:
             "spin": self.locks.spin_s,
             "hold": float(self.facts.level == "counters"),
         }
+        if self.samples:
+            return NOT_TOGETHER if kind.key in counted and self.locks.rows else NO_SAMPLE
         return NOT_ONE_BY_ONE if counted.get(kind.key) else kind.empty
 
 
@@ -96,7 +113,7 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
     divided = blame(trace)
     flames = {kind.key: flame(trace, kind.key, divided, by_thread=True) for kind in ALL_KINDS}
     matrix, graph = block_matrix(trace, divided), lock_graph(trace)
-    locks = lock_lines(lock_table(trace))
+    locks = sampled_lock_lines(trace) if trace.is_sampled else lock_lines(lock_table(trace))
     return PointView(
         key,
         label,
@@ -108,12 +125,13 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
         block_table(matrix),
         thread_table(thread_matrix(trace, divided)),
         lock_order_view(trace, graph),
-        thread_bars(working(thread_time(trace))),
+        sampled_bars(trace) if trace.is_sampled else thread_bars(working(thread_time(trace))),
         recorder_facts(trace),
         gil_view(trace),
         native_lines(trace),
         timeline(trace, divided),
         {number: thread.label for number, thread in trace.threads.items()},
         sites_of(trace, matrix, locks, graph, flames.values()),
-        trace.start_unix_ns,
+        samples_said(trace),
+        sources_read_ns(trace),
     )

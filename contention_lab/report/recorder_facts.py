@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contention_lab.report.quantity import count
+from contention_lab.report.sampled_lines import pace_known
 from contention_lab.trace import Clock, Level, not_seen
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class RecorderFacts:
     """Time the program's threads spent inside the recorder on contended paths."""
     complete: bool
     problems: tuple[str, ...]
+    pace_known: bool
+    """Of samples: it is known how much time one stands for."""
     limits: tuple[str, ...]
     """What this run's figures cannot show, one sentence each."""
 
@@ -62,6 +65,7 @@ def recorder_facts(trace: Trace) -> RecorderFacts:
         None if status is None else int(status["self_ns"]) / 1e9,
         bool(trace.complete),
         tuple(trace.problems),
+        pace_known(trace),
         tuple(_limits(trace, level, dropped)),
     )
 

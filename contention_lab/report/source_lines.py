@@ -177,7 +177,13 @@ def _code(module: CodeType) -> Code:
 
 def _is_at(code: Mapping[tuple[str, int], set[int]], frame: Frame) -> bool:
     """Tell whether a function has code where a frame was, or starts there."""
-    first_line = frame.first_line or frame.line
+    if not frame.first_line:  # of a sampler that does not know where functions begin
+        return any(
+            frame.line in lines
+            for (function, _), lines in code.items()
+            if function == frame.function
+        )
+    first_line = frame.first_line
     lines = code.get((frame.function, first_line), set())
     return frame.line in lines or (bool(lines) and frame.line == first_line)
 

@@ -16,13 +16,15 @@ MOST_THREADS: Final = 16
 
 def thread_bars(threads: Sequence[ThreadTime]) -> tuple[Bar, ...]:
     """One bar per thread, longest first; beyond `MOST_THREADS`, one bar for the rest."""
-    bars = sorted(
-        (Bar(_label(entry), _seconds(entry)) for entry in threads),
-        key=lambda bar: -bar.total,
-    )
-    if len(bars) <= MOST_THREADS:
-        return tuple(bars)
-    shown, rest = bars[: MOST_THREADS - 1], bars[MOST_THREADS - 1 :]
+    return shown_bars([Bar(_label(entry), _seconds(entry)) for entry in threads])
+
+
+def shown_bars(bars: Sequence[Bar]) -> tuple[Bar, ...]:
+    """Put bars in order, the longest first, and the short ones of many together."""
+    ordered = sorted(bars, key=lambda bar: -bar.total)
+    if len(ordered) <= MOST_THREADS:
+        return tuple(ordered)
+    shown, rest = ordered[: MOST_THREADS - 1], ordered[MOST_THREADS - 1 :]
     return (*shown, together(f"{len(rest)} more threads", rest))
 
 

@@ -28,7 +28,7 @@ LABELLED_PX: Final = (36, 17)
 """Segments narrower or lower than this carry no figure."""
 BAR: Final = 0.78
 """Thickness of a bar, as a share of the room it has."""
-SOMETIMES: Final = {"coordination", "other"}
+SOMETIMES: Final = {"coordination", "io", "other"}
 """States that are left out where no bar has any."""
 LONGEST_LABEL: Final = 26
 """Characters of a label beside a bar; more would leave no room for the bar on a phone."""
@@ -37,28 +37,51 @@ _CHARACTER_PX: Final = 6.9
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label and the seconds of each state (keys of `STATES`)."""
+    """One bar: its label and the seconds of each state, by key.
+
+    Attributes
+    ----------
+    label
+        Before it.
+    seconds
+        Of each state.
+    states
+        Those there are, in the order of its parts.
+    size
+        What stands behind it; by default the sum of its seconds.
+    """
 
     label: str
     seconds: Mapping[str, float]
+    states: tuple[State, ...] = STATES
+    size: str = ""
 
     @property
     def total(self) -> float:
         """Sum over the states, seconds."""
-        return sum(self.seconds.get(state.key) or 0.0 for state in STATES)
+        return sum(self.seconds.get(state.key) or 0.0 for state in self.states)
+
+    @property
+    def size_said(self) -> str:
+        """What stands behind it."""
+        return self.size or (seconds(self.total) if self.total else "–")
 
 
 def together(label: str, bars: Sequence[Bar]) -> Bar:
     """One bar with the sums of several."""
-    sums = {state.key: sum(bar.seconds.get(state.key) or 0.0 for bar in bars) for state in STATES}
-    return Bar(label, sums)
+    states = bars[0].states
+    sums = {state.key: sum(bar.seconds.get(state.key) or 0.0 for bar in bars) for state in states}
+    return Bar(label, sums, states)
 
 
 def used_states(bars: Sequence[Bar]) -> tuple[State, ...]:
-    """States to explain: the four of every lock wait, and the others where there is any."""
+    """States to explain: the four of every lock wait, and the others where there is any.
+
+    All bars are of the same states.
+    """
     return tuple(
         state
-        for state in STATES
+        for state in (bars[0].states if bars else STATES)
         if state.key not in SOMETIMES or any(bar.seconds.get(state.key) for bar in bars)
     )
 
@@ -84,7 +107,7 @@ def columns_plot(
         axes.set_xlabel(axis, fontsize=12, labelpad=4)
         for place, bar in zip(places, bars, strict=True):
             axes.annotate(
-                seconds(bar.total) if bar.total else "–", (place, 1),
+                bar.size_said, (place, 1),
                 xytext=(0, 5), textcoords="offset points",
                 ha="center", fontsize=9.5 if small else 11.5, fontweight="bold",
             )  # fmt: skip
@@ -120,7 +143,7 @@ def rows_plot(bars: Sequence[Bar], identifier: str, width: int, css: str) -> Mar
         axes.set_xticks((0, 0.5, 1), ("0 %", "50 %", "100 %"))
         for place, bar in enumerate(bars):
             axes.annotate(
-                seconds(bar.total) if bar.total else "–", (1, place), xytext=(6, 0),
+                bar.size_said, (1, place), xytext=(6, 0),
                 textcoords="offset points", va="center", fontsize=11.5, fontweight="bold",
             )  # fmt: skip
             if not bar.total:
@@ -180,5 +203,5 @@ def _in_words(bars: Sequence[Bar]) -> str:
             f"{state.title} {100 * (bar.seconds.get(state.key) or 0.0) / (bar.total or 1.0):.0f} %"
             for state in used_states(bars)
         )
-        sentences.append(f"{visible(bar.label, 60)}: {seconds(bar.total)} in all, {parts}.")
+        sentences.append(f"{visible(bar.label, 60)}: {bar.size_said} in all, {parts}.")
     return " ".join(sentences)

@@ -21,6 +21,7 @@ from contention_lab.report.page_data import page_data
 from contention_lab.report.plot_pair import PlotPair
 from contention_lab.report.point_view import PointView, point_view
 from contention_lab.report.quantity import seconds
+from contention_lab.report.sampled_lines import pace_known, samples_said, sources_read_ns
 from contention_lab.report.source_lines import SourceBook, source_book
 from contention_lab.report.source_sites import sites_of_findings, sites_of_views
 from contention_lab.report.thread_time_plot import rows_plot, used_states
@@ -29,8 +30,8 @@ from contention_lab.report.visible_text import name, short_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from contention_lab.report.palette import State
     from contention_lab.trace import Trace
-
 
 FINDINGS_SHOWN: Final = 3
 """Findings of a trace that are told at the top."""
@@ -92,7 +93,8 @@ def trace_page(
         "timelines": timelines,
         "point_groups": groups(views),
         "thread_plots": {view.key: _plots(view) for view in views if view.bars},
-        "states": used_states([bar for view in views for bar in view.bars]),
+        "states": {view.key: used_states(view.bars) for view in views},
+        "explained_states": _explained_states(views),
         "order_plots": {v.key: lock_order_plots(v.order, f"{v.key}-order") for v in views},
         "flame_kinds": shown_kinds(view.flames for view in views),
         **run_differences(views, current),
@@ -116,6 +118,19 @@ def _basis(trace: Trace, diagnosis: Mapping[str, Any]) -> list[str]:
     )
 
 
+def _explained_states(views: Sequence[PointView]) -> list[tuple[tuple[State, ...], bool]]:
+    """Return the states of bars of what was recorded, and of samples, and which it is."""
+    kinds = {
+        is_sampled: [v for v in views if bool(v.samples) == is_sampled]
+        for is_sampled in (False, True)
+    }
+    return [
+        (used_states([bar for view in mine for bar in view.bars]), is_sampled)
+        for is_sampled, mine in kinds.items()
+        if mine
+    ]
+
+
 def _plots(view: PointView) -> PlotPair:
     return PlotPair(
         rows_plot(view.bars, f"{view.key}-wide", 900, "wide"),
@@ -127,7 +142,7 @@ def _source(
     traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]], views: Sequence[PointView]
 ) -> SourceBook:
     findings = (
-        (site, trace.start_unix_ns)
+        (site, sources_read_ns(trace))
         for trace, diagnosis in zip(traces, diagnoses, strict=True)
         for site in sites_of_findings(trace, _findings(diagnosis))
     )
@@ -155,10 +170,17 @@ def _facts(trace: Trace, python: Mapping[str, Any], machine: Mapping[str, Any]) 
         text
         for text in (
             short_path(str(program)) if program else "",
-            f"recorded for {seconds(trace.duration_ns / 1e9)}",
+            _length_said(trace),
             conditions.cores_said(machine.get("cores")),
             conditions.python_said(python),
             conditions.moment_said(str(trace.meta.get("start_time") or "")),
         )
         if text
     ]
+
+
+def _length_said(trace: Trace) -> str:
+    """Return for how long it was looked at; of samples that may be any time apart, how many."""
+    if not pace_known(trace):
+        return samples_said(trace)
+    return f"{'sampled' if trace.is_sampled else 'recorded'} for {seconds(trace.duration_ns / 1e9)}"

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from contention_lab.report.palette import DARK, LIGHT, STATES, theme_css
+from contention_lab.report.palette import DARK, LIGHT, SAMPLED_STATES, STATES, theme_css
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0, for linear RGB.
 DEFICIENCIES = {
@@ -54,7 +54,7 @@ def test_states_are_told_apart_by_readers_with_any_colour_vision(
 ) -> None:
     seen = {
         state.key: lab(np.clip(DEFICIENCIES[deficiency] @ linear(theme[state.key]), 0, 1))
-        for state in STATES
+        for state in (*STATES, *SAMPLED_STATES)
     }
 
     for one, other in itertools.combinations(seen, 2):
@@ -78,7 +78,7 @@ def test_less_and_more_are_told_apart_by_readers_with_any_colour_vision(
 @THEMES
 def test_text_is_legible_on_its_background(theme: dict[str, str]) -> None:
     pairs = [("ink", "page"), ("muted", "page"), ("muted", "surface"), ("accent", "page")]
-    pairs += [(f"on-{state.key}", state.key) for state in STATES]
+    pairs += [(f"on-{state.key}", state.key) for state in (*STATES, *SAMPLED_STATES)]
     pairs += [("on-flame", role) for role in theme if role.startswith("flame-")][:4]
     pairs += [("on-flame-lock", "flame-lock"), ("bound", "page"), ("fit", "page")]
 

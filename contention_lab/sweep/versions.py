@@ -7,7 +7,9 @@ from typing import Final
 
 import contention_lab
 
-REQUIREMENTS: Final = ("numpy", "scipy", "matplotlib", "jinja2", "rich", "click", "threadpoolctl")
+REQUIREMENTS: Final = (
+    *("numpy", "scipy", "matplotlib", "jinja2", "rich", "click", "threadpoolctl", "py-spy"),
+)
 
 
 def package_version() -> str:

@@ -21,6 +21,8 @@ QUEUE: Final = "in Queue"
 """How the type of a queue's lock ends."""
 PUTS: Final = ("Queue.put", "Queue.put_nowait")
 """How the names of a queue's methods end that put something in."""
+LOOKS: Final = ("Queue.get", "Queue.get_nowait", "Queue.empty", "Queue.qsize")
+"""How the names of those end that look whether something is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def vain_waits(trace: Trace, longest_s: float, most_success: float) -> tuple[Loo
 def vain_gets(trace: Trace, least_ratio: float) -> tuple[Looks, ...]:
     """Return queues that threads looked into many times as often as others did anything to them.
 
-    Threads that were seen putting something in are none of those who only look.
+    Threads that were seen putting something in are none of those who only look. Of several it must
+    have been seen that each looks: else some may feed the others.
 
     Parameters
     ----------
@@ -111,20 +114,22 @@ def vain_gets(trace: Trace, least_ratio: float) -> tuple[Looks, ...]:
             continue
         count = int(np.flatnonzero(enough)[0]) + 1  # all before took it as often or more
         looking = tuple(sorted(threads[:count]))
-        if not _puts(trace, lock.id, looking):
+        if count > 1 and not all(_seen(trace, lock.id, (one,), LOOKS) for one in looking):
+            continue
+        if not _seen(trace, lock.id, looking, PUTS):
             vain = int(before[count - 1] - others[count - 1])  # each of the others' may be a put
             found.append(Looks(lock.id, looking, vain, 0.0, 0.0))
     return tuple(found)
 
 
-def _puts(trace: Trace, lock: int, threads: tuple[int, ...]) -> bool:
-    """Tell whether threads were seen putting something into a queue, waiting for it or not."""
+def _seen(trace: Trace, lock: int, threads: tuple[int, ...], methods: tuple[str, ...]) -> bool:
+    """Tell whether threads were seen in certain methods of a queue, waiting for it or not."""
     waits, states = trace.wait_columns, trace.states
     waited = np.isin(waits["thread"], threads) & (waits["lock"] == lock)
     seen = np.isin(states["thread"], threads)
     stacks = np.unique(np.concatenate([waits["stack"][waited], states["stack"][seen]])).tolist()
     return any(
-        frame.function.endswith(PUTS) for stack in stacks for frame in trace.stack(int(stack))
+        frame.function.endswith(methods) for stack in stacks for frame in trace.stack(int(stack))
     )
 
 

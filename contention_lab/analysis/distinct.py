@@ -49,6 +49,22 @@ def distinct(
     return rows, which
 
 
+def grouped(
+    *columns: npt.NDArray[np.integer[Any]],
+) -> tuple[int, npt.NDArray[np.integer[Any]]]:
+    """Return how many combinations of values occur, and which of them each record has.
+
+    They are in ascending order, and counted from 0.
+    """
+    found, which = _distinct(columns[0])
+    for column in columns[1:]:
+        more, place = _distinct(column)
+        key = np.multiply(which, max(1, len(more)), dtype=np.int64)
+        key += place
+        found, which = _distinct(key)
+    return len(found), which
+
+
 def values(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
     """Return the values that occur, in ascending order."""
     low, high = int(column.min(initial=0)), int(column.max(initial=0))

@@ -54,12 +54,21 @@ class FlameNode:
 
 
 def flame(
-    trace: Trace, view: View, blame: Blame | None = None, *, by_thread: bool = False
+    trace: Trace,
+    view: View,
+    blame: Blame | None = None,
+    *,
+    by_thread: bool = False,
+    most: int | None = None,
 ) -> FlameNode:
     """Return the tree of one view; what it takes is what `weighted_stacks` takes."""
     tree = _Branch(ROOT)
-    for stack in weighted_stacks(trace, view, blame, by_thread=by_thread):
-        tree.add(stack.steps, stack.ns, stack.thread if by_thread else None)
+    ends: dict[tuple[Step, ...], _Branch] = {}
+    for stack in weighted_stacks(trace, view, blame, by_thread=by_thread, most=most):
+        end = ends.get(stack.steps)
+        if end is None:
+            end = ends[stack.steps] = tree.end_of(stack.steps)
+        end.add(stack.ns, stack.thread)
     return tree.frozen()
 
 
@@ -73,16 +82,23 @@ class _Branch:
     children: dict[tuple[str, str, int], _Branch] = field(default_factory=dict)
     threads: dict[int, int] = field(default_factory=dict)
 
-    def add(self, steps: Sequence[Step], ns: int, thread: int | None) -> None:
+    def end_of(self, steps: Sequence[Step]) -> _Branch:
+        """Return the node at which these steps end, made with those before it if it is new."""
         branch = self
         for step in steps:
             name, file, line, first_line = step
             key = name, file, first_line
-            branch = branch.children.setdefault(key, _Branch(step))
-            branch.lines.add(line)
-        branch.ns += ns
+            child = branch.children.get(key)
+            if child is None:
+                child = branch.children[key] = _Branch(step)
+            child.lines.add(line)
+            branch = child
+        return branch
+
+    def add(self, ns: int, thread: int | None) -> None:
+        self.ns += ns
         if thread is not None:
-            branch.threads[thread] = branch.threads.get(thread, 0) + ns
+            self.threads[thread] = self.threads.get(thread, 0) + ns
 
     def frozen(self) -> FlameNode:
         children = tuple(

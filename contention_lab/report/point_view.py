@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from contention_lab.trace import Frame, Trace
 
 
+MOST_STACKS: Final = 20_000
+"""Of a flame graph: so many take a second or two, and make more frames than a page has room for."""
 NOT_ONE_BY_ONE: Final = (
     "Nothing of this was recorded one by one in this run (level counters, or records were "
     "dropped). The table of locks has the totals."
@@ -111,7 +113,10 @@ def point_view(key: str, label: str, group: str, threads: int | None, trace: Tra
     """
     trace = completed(trace)
     divided = blame(trace)
-    flames = {kind.key: flame(trace, kind.key, divided, by_thread=True) for kind in ALL_KINDS}
+    flames = {
+        kind.key: flame(trace, kind.key, divided, by_thread=True, most=MOST_STACKS)
+        for kind in ALL_KINDS
+    }
     matrix, graph = block_matrix(trace, divided), lock_graph(trace)
     locks = sampled_lock_lines(trace) if trace.is_sampled else lock_lines(lock_table(trace))
     return PointView(

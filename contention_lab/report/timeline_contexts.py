@@ -7,11 +7,13 @@ lock longest during it, by `analysis.blame`; nobody, if for longer it was free o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from contention_lab.analysis.blame import UNRECORDED
+from contention_lab.analysis.distinct import distinct
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.nested_waits import blocked_calls
 from contention_lab.analysis.parties import holder_frame
@@ -60,6 +62,11 @@ class WaitContext:
     doing: Frame | None
     let_go: bool
 
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """All that it is made of."""
+        return self.lock, self.site, self.holder, self.held_at, self.doing, self.let_go
+
 
 @dataclass(frozen=True, slots=True)
 class HoldContext:
@@ -68,6 +75,11 @@ class HoldContext:
     lock: Lock
     site: Frame | None
     call: str
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """All that it is made of."""
+        return self.lock, self.site, self.call
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +144,22 @@ def wait_contexts(
             keys[events, column] = values[event]
         keys[events, 6] = _NATIVE
 
+    known = _Known(trace)
+
     def context(key: tuple[int, ...]) -> WaitContext:
         lock, stack, holder, site, release, running, layer = key
+        who = known.thread(holder) if holder else None
+        waits_at = known.at(stack)
         if layer == _NATIVE and natives is not None:
-            who = trace.thread(holder) if holder else None
-            waits_at = user_frame(trace.stack(stack))
             return WaitContext(natives.locks[lock], waits_at, who, None, None, let_go=False)
-        held_at = holder_frame(trace, site, release)
-        doing = user_frame(trace.stack(running or release))
+        held_at = known.held_at(site, release)
+        doing = known.at(running or release)
         return WaitContext(
-            None if layer == _GIL else trace.lock(lock),
-            user_frame(trace.stack(stack)),
-            trace.thread(holder) if holder else None,
+            None if layer == _GIL else known.lock(lock),
+            waits_at,
+            who,
             held_at,
-            doing if doing != held_at else None,
+            doing if doing is not held_at else None,
             not running,
         )
 
@@ -169,9 +183,11 @@ def hold_contexts(
         [*(holds[name][records].astype(np.int64) for name in ("lock", "site", "stack")), call], 1
     )
 
+    known = _Known(trace)
+
     def context(key: tuple[int, ...]) -> HoldContext:
         lock, site, stack, blocked_in = key
-        return HoldContext(trace.lock(lock), holder_frame(trace, site, stack), names[blocked_in])
+        return HoldContext(known.lock(lock), known.held_at(site, stack), names[blocked_in])
 
     return _contexts(keys, context)
 
@@ -235,7 +251,30 @@ def _contexts(keys: npt.NDArray[np.int64], context: Any) -> tuple[Any, npt.NDArr
     """Return the distinct contexts of keys, and which of them each row of keys has."""
     if not len(keys):
         return (), np.zeros(0, dtype=np.int32)
-    rows, which = np.unique(keys, axis=0, return_inverse=True)
-    table: dict[Any, int] = {}
-    place = [table.setdefault(context(tuple(row)), len(table)) for row in rows.tolist()]
-    return tuple(table), np.array(place, dtype=np.int32)[which.ravel()]
+    combinations, which = distinct(*keys.T)
+    table: dict[tuple[int, ...], int] = {}
+    found: list[Any] = []
+    place = np.zeros(len(combinations), dtype=np.int32)
+    for at, combination in enumerate(combinations):
+        made = context(combination)
+        # Its parts are made once and kept, so that they are the same where they are equal.
+        parts = tuple(map(id, made.parts))
+        place[at] = table.setdefault(parts, len(table))
+        if place[at] == len(found):
+            found.append(made)
+    return tuple(found), place[which]
+
+
+class _Known:
+    """Frames, locks and threads of a trace, the same object wherever they are equal."""
+
+    def __init__(self, trace: Trace) -> None:
+        frames: dict[Frame | None, Frame | None] = {}
+
+        def one(frame: Frame | None) -> Frame | None:
+            return frames.setdefault(frame, frame)
+
+        self.at = cache(lambda stack: one(user_frame(trace.stack(stack))))
+        self.held_at = cache(lambda site, stack: one(holder_frame(trace, site, stack)))
+        self.lock = cache(trace.lock)
+        self.thread = cache(trace.thread)

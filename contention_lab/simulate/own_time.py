@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.simulate.retaken import with_gil_kept
 from contention_lab.simulate.time_use import ALL_PYTHON, has_layer, run_delay_ns, sampled_with_gil
 
 if TYPE_CHECKING:
@@ -177,14 +178,28 @@ def _gil_shares(
     """Return the GIL's share of the time on a core, told apart by the lock that is held."""
     if use.gil in (0.0, 1.0):
         return np.full(len(on_core), use.gil)
+    kept = _in_spans(stretches, *with_gil_kept(trace, thread))
     locks, which = np.unique(stretches.lock, return_inverse=True)
-    spent = np.bincount(which, weights=on_core, minlength=len(locks))
+    spent = np.bincount(which, weights=np.where(kept, 0.0, on_core), minlength=len(locks))
     at = np.searchsorted(stretches.start_ns, sampled_with_gil(trace, thread), side="right") - 1
-    seen = np.bincount(which[at[at >= 0]], minlength=len(locks)).astype(np.float64)
-    whole = max(float(spent.sum()), 1.0)
-    seen += DOUBT * spent / whole
-    held = use.gil * whole * seen / max(float(seen.sum()), 1e-9)
+    at = at[at >= 0]
+    seen = np.bincount(which[at[~kept[at]]], minlength=len(locks)).astype(np.float64)
+    seen += DOUBT * spent / max(float(spent.sum()), 1.0)
+    left = max(0.0, use.gil * float(on_core.sum()) - float(on_core[kept].sum()))
+    held = left * seen / max(float(seen.sum()), 1e-9)
     shares = np.minimum(1.0, np.divide(held, spent, out=np.zeros(len(locks)), where=spent > 0))
     shares[shares >= ALL_PYTHON] = 1.0
-    found: Floats = shares[which]
+    found: Floats = np.where(kept, 1.0, shares[which])
     return found
+
+
+def _in_spans(stretches: Stretches, starts: Integers, ends: Integers) -> NDArray[np.bool_]:
+    """Tell which stretches without a lock lie in given times, which do not overlap."""
+    if not len(starts):
+        return np.zeros(len(stretches.lock), np.bool_)
+    middle = stretches.start_ns + stretches.length_ns / 2
+    place = np.maximum(np.searchsorted(starts, middle, side="right") - 1, 0)
+    within: NDArray[np.bool_] = (
+        (starts[place] <= middle) & (middle <= ends[place]) & (stretches.lock == 0)
+    )
+    return within

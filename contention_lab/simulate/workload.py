@@ -19,6 +19,7 @@ from contention_lab.simulate.history import History, history
 from contention_lab.simulate.packing import Op
 from contention_lab.simulate.policies import POLICIES
 from contention_lab.simulate.program import NO_OPS, Program
+from contention_lab.simulate.retaken import GIL_FIRST
 from contention_lab.simulate.time_use import has_gil
 
 if TYPE_CHECKING:
@@ -217,8 +218,6 @@ KIND_OF_TYPE: Final = {
     "RLock": "parking",
 }
 """Policies by a lock's type; those not named here are parking mutexes."""
-GIL_FIRST: Final = frozenset({"SpinLock"})
-"""Types whose waiters take the GIL before they try."""
 
 
 def _targets(one: History) -> NDArray[np.int32]:

@@ -265,3 +265,21 @@ def test_no_gil_names_the_lock_the_ceiling_and_what_to_fix_first(written: Path) 
     assert "without the GIL `store` takes over" in answer.output
     assert "fix it first" in answer.output
     assert "ceiling: 2.5 times" in answer.output
+
+
+def test_more_spinning_threads_than_cores_are_less_certain(made: Any) -> None:
+    trace = made(queue_of_workers())
+
+    def widths(cores: int) -> dict[str, float]:
+        fixes = ("lock=ticket", "lock=parking")
+        found = predicted(trace, 4, cores=cores, fixes=fixes)
+        return {
+            option.fix.text: option.curve[0].high_ns / option.curve[0].time_ns
+            for option in found.options
+        }
+
+    few, enough = widths(2), widths(8)
+
+    assert few["lock=ticket"] > 1.5
+    assert few["lock=parking"] < 1.3
+    assert max(enough.values()) < 1.3

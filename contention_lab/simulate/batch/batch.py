@@ -7,6 +7,7 @@ order. It is the steps that are kept; what they cost in waiting is found anew ea
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,9 @@ import numpy as np
 from contention_lab.simulate.history import AWAITED, history, history_of
 from contention_lab.simulate.packing import Op
 from contention_lab.simulate.policies import POLICIES
+from contention_lab.simulate.retaken import GIL_FIRST
 from contention_lab.simulate.time_use import has_gil
-from contention_lab.simulate.workload import GIL_FIRST, kind_of_type
+from contention_lab.simulate.workload import kind_of_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +55,13 @@ class LockKind:
 
     kind: str
     gil_first: bool = False
+
+    @property
+    def spins(self) -> bool:
+        """Waiters never sleep."""
+        policy = POLICIES[self.kind]
+        found = policy.lock(policy.defaults)
+        return found.backoff_ns[1] > 0.0 or found.spin_ns == math.inf
 
     def policy(self, calibration: Calibration) -> LockPolicy:
         """Return the policy with the costs of a host."""

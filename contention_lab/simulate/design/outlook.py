@@ -16,7 +16,7 @@ import numpy as np
 from contention_lab.simulate.batch.batch import Conditions
 from contention_lab.simulate.batch.run import Draw, Runner
 from contention_lab.simulate.design.build import batch_of_design
-from contention_lab.simulate.prediction.forecast import EIGHTY_PERCENT
+from contention_lab.simulate.prediction.forecast import COLLAPSE_DEVIATION, EIGHTY_PERCENT
 from contention_lab.simulate.prediction.uncertainty import worlds
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ design changes beside waiting (caches, memory, page faults, hand-overs) is not i
 another one. Seen on a held-out workload: the seven ways to share a server, training another model
 (256, 512 and 10 units, batches of 256, Adam) at 1 to 32 threads on two busy cores, what all
 predictions had in common left to `miss`."""
-COLLAPSE_DEVIATION: Final = 0.5
-"""The same where spinning threads outnumber the cores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 The estimate is one simulation of as much of the work as fits a budget; the interval comes from the
 spread of smaller ones in several possible worlds, and is as wide at least as the model missed the
-recorded run by. Bounds hold for the work as it was recorded, whatever the costs are: intervals end
-there, but for the few percent by which the work itself differs from run to run.
+recorded run by; wider still where more threads spin than there are cores, since there the turns of
+the scheduler decide. Bounds hold for the work as it was recorded, whatever the costs are: intervals
+end there, but for the few percent by which the work itself differs from run to run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from contention_lab.simulate.prediction.uncertainty import worlds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contention_lab.simulate.batch.batch import Batch
+    from contention_lab.simulate.batch.batch import Batch, BatchTime
     from contention_lab.simulate.batch.limit import Limit
     from contention_lab.simulate.calibration import Calibration
 
@@ -31,6 +32,12 @@ EIGHTY_PERCENT: Final = 1.2816
 LEAST_DEVIATION: Final = 0.08
 """Nothing is predicted more exactly than to this share, with 80 % confidence: programs differ from
 themselves by as much from run to run."""
+COLLAPSE_DEVIATION: Final = 0.5
+"""By how much the logarithm of a time is off in four of five cases, whatever is drawn, where
+spinning threads outnumber the cores."""
+COLLAPSING: Final = 0.05
+"""Waiting for spinlocks from which on a batch with more threads than cores is such a case, as a
+share of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class Forecast:
         What it cannot beat.
     used
         Share of the time that each lock is owned, by id; 0 is the GIL.
+    doubt
+        By how much the logarithm of the time is off in four of five cases, whatever is drawn.
     """
 
     threads: int
@@ -81,6 +90,7 @@ class Forecast:
     draws_ns: tuple[float, ...]
     limit: Limit
     used: Mapping[int, float]
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,8 @@ class Forecaster:
             drawn.append(runner.run(conditions, draw).elapsed_ns)
         limit = limit_from(demand, threads, self.cores, gil=self.gil and batch.gil)
         time_ns = max(found.elapsed_ns, limit.least_ns)
-        width = self._width(_deviation(drawn))
+        doubt = COLLAPSE_DEVIATION if self._collapses(batch, found, threads) else 0.0
+        width = self._width(_deviation(drawn), doubt)
         return Forecast(
             threads,
             time_ns,
@@ -158,7 +169,15 @@ class Forecaster:
             tuple(drawn),
             limit,
             found.used,
+            doubt,
         )
+
+    def _collapses(self, batch: Batch, found: BatchTime, threads: int) -> bool:
+        """Tell whether threads spin for each other that do not all have a core."""
+        if threads <= self.cores:
+            return False
+        waited = sum(found.waited_ns.get(id_, 0.0) for id_, one in batch.kinds.items() if one.spins)
+        return waited > COLLAPSING * found.elapsed_ns
 
     def gain(self, before: Forecast, after: Forecast, outside_ns: float = 0.0) -> Gain:
         """Return how many times as fast a batch would be.
@@ -177,12 +196,13 @@ class Forecaster:
         times = ratio(before.time_ns, after.time_ns)
         bound = ratio(before.time_ns, after.limit.least_ns)
         pairs = zip(before.draws_ns, after.draws_ns, strict=True)
-        width = self._width(_deviation([ratio(old, new) for old, new in pairs]))
+        deviation = _deviation([ratio(old, new) for old, new in pairs])
+        width = self._width(deviation, max(before.doubt, after.doubt))
         return Gain(times, times / width, min(bound, times * width), bound)
 
-    def _width(self, deviation: float) -> float:
+    def _width(self, deviation: float, doubt: float) -> float:
         """Return the factor from an estimate to the ends of its interval."""
-        own = max(EIGHTY_PERCENT * deviation, LEAST_DEVIATION)
+        own = math.hypot(max(EIGHTY_PERCENT * deviation, LEAST_DEVIATION), doubt)
         return math.exp(math.hypot(own, self.miss) if self.miss > own else own)
 
 

@@ -62,3 +62,28 @@ def permits(trace: Trace, locks: Collection[int]) -> PermitUse:
         order = np.lexsort((step, np.concatenate([mine.start_ns, mine.end_ns])))
         most = max(most, int(np.cumsum(step[order]).max(initial=0)))
     return PermitUse(most, summed(holds.thread, holds.length_ns))
+
+
+def never_returned(trace: Trace, locks: Collection[int]) -> int:
+    """Return how many permits of semaphores threads took, and ended without giving them back.
+
+    A permit that another thread gives back for the one that took it is none of them, nor is one
+    that a thread has which goes on to the end of the recording.
+
+    Parameters
+    ----------
+    trace
+        A trace.
+    locks
+        Their ids.
+    """
+    gone = [thread.id for thread in trace.threads.values() if thread.end_ns and not thread.is_task]
+    kept = 0
+    for lock in locks:
+        mine = trace.counters[trace.counters["lock"] == lock]
+        out = mine["acquires"].astype(np.int64) - mine["hold_histogram"].sum(axis=1).astype(
+            np.int64
+        )
+        of_gone = np.maximum(0, out[np.isin(mine["thread"], gone)]).sum()
+        kept += max(0, min(int(of_gone), int(out.sum())))
+    return kept

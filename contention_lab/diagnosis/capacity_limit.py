@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.coordination import Purpose
-from contention_lab.analysis.permits import permits
+from contention_lab.analysis.permits import never_returned, permits
 from contention_lab.diagnosis.coordination_parties import places, waiting_places
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.lock_case import accused_lock
@@ -49,6 +49,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
     their time, those who put them back wait for them, too, one is woken at a time, and while
     somebody waits more than one of them is at work: those who take turns at one thing share none.
 
+    Where threads have ended without giving permits back, the limit may be high enough, and it is
+    told that these are missing.
+
     Severity is the share of their time that users wait, but not more than the machine has left to
     give. What every user does with a permit is the culprit: with more permits more would do it.
     """
@@ -67,7 +70,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 def _of_semaphore(file: CaseFile, number: int, case: LockCase) -> Finding | None:
     if case.total("wait_s") < LEAST_WAIT_S or case.wait_share < LEAST_WAIT_SHARE:
         return None
-    out = permits(file.trace, [row.lock.id for row in case.rows])
+    locks = [row.lock.id for row in case.rows]
+    out = permits(file.trace, locks)
     if out.most < 2 or (len(out.holders) > 2 and out.largest_share >= LONGEST_SINGLE_HOLD):
         return None
     severity = min(case.wait_share, case.idle_share, LARGEST_SEVERITY)
@@ -78,15 +82,29 @@ def _of_semaphore(file: CaseFile, number: int, case: LockCase) -> Finding | None
     needed = min(needed, float(case.users))
     most_saved = min(max(severity, case.total("wait_s") / lived_s), case.idle_share)
     lock = lock_and_origin(case.lock)
+    waiting = (
+        f"{case.users} users spend {percent(case.wait_share)} of their time waiting for one in "
+        f"{names(case.victims, most=2)}"
+    )
+    lost = never_returned(file.trace, locks)
+    if lost:
+        which = f"{lost} permit{'s' if lost > 1 else ''} of {lock}"
+        summary = (
+            f"{which} {'were' if lost > 1 else 'was'} taken by threads that ended without giving "
+            f"{'them' if lost > 1 else 'it'} back, and {waiting}: give back what is taken, also "
+            "where an exception passes."
+        )
+    else:
+        summary = (
+            f"All {out.most} permits of {lock} are out, and {waiting}; nobody has one for long, "
+            f"the limit is too low: about {written(max(1.0, needed))} would be out if nobody "
+            "waited."
+        )
+    remedies = _remedies(min(most_saved, LARGEST_SEVERITY))
     return Finding(
         kind=KIND,
         severity=severity,
-        summary=(
-            f"All {out.most} permits of {lock} are out, and {case.users} users spend "
-            f"{percent(case.wait_share)} of their time waiting for one in "
-            f"{names(case.victims, most=2)}; nobody has one for long, the limit is too low: "
-            f"about {written(max(1.0, needed))} would be out if nobody waited."
-        ),
+        summary=summary,
         lock=case.lock,
         victims=case.victims,
         culprits=case.culprits,
@@ -96,9 +114,16 @@ def _of_semaphore(file: CaseFile, number: int, case: LockCase) -> Finding | None
             "needed_permits": needed,
             "holders": len(out.holders),
             "largest_holder_share": out.largest_share,
+            **({"permits_not_returned": lost} if lost else {}),
         },
-        remedies=_remedies(min(most_saved, LARGEST_SEVERITY)),
+        remedies=(_give_back(case.lock.name, remedies[0]), *remedies) if lost else remedies,
     )
+
+
+def _give_back(lock: str, other: Remedy) -> Remedy:
+    """Return what keeps permits from getting lost, with the same bounds as another remedy."""
+    text = f"Take permits of `{lock}` with `with`, or give them back in a `finally`."
+    return Remedy("give-back", text, None, 1.0, other.speedup_high)
 
 
 def _lived_s(file: CaseFile, number: int, case: LockCase) -> float:

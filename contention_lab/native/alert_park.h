@@ -13,6 +13,14 @@
 
 #define CL_ALERT_SLEEP_NS 20000000u
 
+static inline int
+cl_signal_pending(void)
+{
+    const uint32_t *word;
+    uint32_t quiet;
+    return cl_signal_word(&word, &quiet);
+}
+
 #if defined(__linux__) && !defined(CL_NO_FUTEX) && defined(FUTEX_WAITV_MAX) && defined(SYS_futex_waitv) \
     && __SIZEOF_POINTER__ == 8
 

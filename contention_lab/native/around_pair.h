@@ -37,8 +37,8 @@ cl_around_pair_of(PyObject *function)
 static int
 cl_around_pair_keep(PyObject *function, PyObject *before, PyObject *after)
 {
-    int kept = cl_around_pair_of(function) != NULL;
     pthread_mutex_lock(&cl_intern_mutex);
+    int kept = cl_around_pair_of(function) != NULL;
     unsigned used = atomic_load_explicit(&cl_around_pairs_used, memory_order_relaxed);
     if (!kept && used < CL_MOST_PAIRS) {
         cl_around_pairs[used].function = Py_NewRef(function);

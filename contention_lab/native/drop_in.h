@@ -75,6 +75,7 @@ cl_drop_in_set_type(PyObject *object, PyTypeObject *type)
 {
     PyTypeObject *before = Py_TYPE(object);
     Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef((PyObject *)type)); /* of the same layout: it adds no field */
+    PyType_Modified((PyTypeObject *)object); /* the interpreter remembers what calls and attributes of it are */
     Py_DECREF((PyObject *)before);
 }
 

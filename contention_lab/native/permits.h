@@ -36,7 +36,8 @@ cl_permits_source(cl_permits *self)
 static inline uint32_t
 cl_permits_waiting(cl_permits *self)
 {
-    return self->waiting + (self->waits == NULL ? 0 : (uint32_t)PyDict_GET_SIZE(self->waits));
+    return __atomic_load_n(&self->waiting, __ATOMIC_RELAXED)
+           + (self->waits == NULL ? 0 : (uint32_t)PyDict_GET_SIZE(self->waits));
 }
 
 /* The permits of `thing`, see cl_beside_find(). */

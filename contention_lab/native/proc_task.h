@@ -11,6 +11,15 @@
 
 #  include "task_files.h"
 
+/* Whether an address lies within the GIL: a thread that sleeps on such a word waits for it. */
+static inline int
+cl_gil_contains(uintptr_t address)
+{
+    uintptr_t start, end;
+    cl_gil_range(&start, &end);
+    return address >= start && address < end;
+}
+
 /* What a system call that blocks is for. */
 static uint16_t
 cl_call_class(long call, unsigned long first, unsigned long second)

@@ -83,12 +83,6 @@ cl_cursor_begin_at(PyThreadState *tstate)
     return cursor;
 }
 
-static inline cl_cursor
-cl_cursor_begin(void)
-{
-    return cl_cursor_begin_at(PyThreadState_Get());
-}
-
 /* Reads the next Python frame, innermost first; 0 at the end. Frames that belong to the C stack, or
  * that have not begun, are passed over, as the traceback module does. */
 static inline int
@@ -162,12 +156,6 @@ cl_cursor_begin_at(PyThreadState *tstate)
     return cursor;
 }
 
-static inline cl_cursor
-cl_cursor_begin(void)
-{
-    return cl_cursor_begin_at(PyThreadState_Get());
-}
-
 static inline int
 cl_cursor_next(cl_cursor *cursor, cl_position *position)
 {
@@ -193,7 +181,14 @@ cl_cursor_end(cl_cursor *cursor)
 
 #endif
 
-/* Where a suspended coroutine is; 0 if that cannot be told, or it has ended. The code is borrowed from it. */
+static inline cl_cursor
+cl_cursor_begin(void)
+{
+    return cl_cursor_begin_at(PyThreadState_Get());
+}
+
+/* Where a suspended coroutine is; 0 if that cannot be told, or it has ended. The code is the caller's: without
+ * a GIL another thread may go on with the coroutine. */
 static inline int
 cl_coroutine_position(PyObject *coroutine, cl_position *position)
 {
@@ -211,6 +206,7 @@ cl_coroutine_position(PyObject *coroutine, cl_position *position)
     _Py_CODEUNIT *at = frame->prev_instr;
 #  endif
     position->lasti = (int)((at - _PyCode_CODE(position->code)) * (Py_ssize_t)sizeof(_Py_CODEUNIT));
+    Py_INCREF((PyObject *)position->code);
     return 1;
 #else
     if (!PyCoro_CheckExact(coroutine)) {
@@ -221,11 +217,29 @@ cl_coroutine_position(PyObject *coroutine, cl_position *position)
     if (known) {
         position->code = PyFrame_GetCode((PyFrameObject *)frame);
         position->lasti = PyFrame_GetLasti((PyFrameObject *)frame);
-        Py_DECREF((PyObject *)position->code); /* the coroutine has it */
     }
     PyErr_Clear();
     Py_XDECREF(frame);
     return known;
+#endif
+}
+
+#if CL_FREE_THREADED
+static int
+cl_no_object(PyObject *object, void *unused)
+{
+    (void)object;
+    return unused != NULL;
+}
+#endif
+
+/* Has every other thread come to a place where it runs no C code of ours, as with a GIL all of them are: visiting
+ * objects stops the world. With a thread state. */
+static inline void
+cl_all_threads_pass(void)
+{
+#if CL_FREE_THREADED
+    PyUnstable_GC_VisitObjects(cl_no_object, NULL);
 #endif
 }
 
@@ -311,15 +325,6 @@ cl_gil_range(uintptr_t *start, uintptr_t *end)
 #endif
 }
 
-/* Whether an address lies within the GIL: a thread that sleeps on such a word waits for it. */
-static inline int
-cl_gil_contains(uintptr_t address)
-{
-    uintptr_t start, end;
-    cl_gil_range(&start, &end);
-    return address >= start && address < end;
-}
-
 /* Whether a signal is waiting for the main thread to run its handler: 1, 0, or -1 where that cannot be told.
  * `word` is no longer `quiet` as soon as one is; on 3.13 it is a half of a longer one, which has other reasons
  * to change as well. Needs no thread state. */
@@ -343,14 +348,6 @@ cl_signal_word(const uint32_t **word, uint32_t *quiet)
     *word = (const uint32_t *)(const void *)&_PyRuntime.ceval.signals_pending._value; /* an int */
     return __atomic_load_n(*word, __ATOMIC_RELAXED) != 0;
 #endif
-}
-
-static inline int
-cl_signal_pending(void)
-{
-    const uint32_t *word;
-    uint32_t quiet;
-    return cl_signal_word(&word, &quiet);
 }
 
 /* Whether a thread without a thread state may still ask for the GIL. */

@@ -46,7 +46,9 @@ cl_start_writer(void)
     atomic_store_explicit(&cl_session.stopping, CL_RUN, memory_order_relaxed);
     int error = pthread_create(&cl_session.writer, &attributes, cl_writer_main, NULL);
     pthread_attr_destroy(&attributes);
-    cl_session.writer_runs = error == 0;
+    /* release: whoever sees that it runs can wait for its end */
+    atomic_store_explicit(&cl_session.writer_state, error == 0 ? CL_WRITER_RUNS : CL_WRITER_AWAY,
+                          memory_order_release);
     if (error != 0) {
         cl_gil_probe_stop();
     }
@@ -58,12 +60,16 @@ cl_start_writer(void)
 static void
 cl_stop_writer(uint32_t why)
 {
+    uint32_t state;
+    while ((state = atomic_load_explicit(&cl_session.writer_state, memory_order_acquire)) == CL_WRITER_STARTS) {
+        sched_yield(); /* another thread's fork is over, without a GIL */
+    }
     cl_gil_probe_stop();
-    if (cl_session.writer_runs) {
+    if (state == CL_WRITER_RUNS) {
         atomic_store_explicit(&cl_session.stopping, why, memory_order_release);
         cl_ring_bell();
         pthread_join(cl_session.writer, NULL);
-        cl_session.writer_runs = 0;
+        atomic_store_explicit(&cl_session.writer_state, CL_WRITER_AWAY, memory_order_release);
     }
     else if (why == CL_STOP) { /* a fork was about to happen, or there was no thread to be had after it */
         cl_flush_last();
@@ -120,12 +126,8 @@ cl_recorder_stop(void)
     cl_gil_end(atomic_load_explicit(&cl_epoch, memory_order_relaxed));
     atomic_store_explicit(&cl_epoch, 0, memory_order_seq_cst);
     cl_layer_detach();
+    cl_all_threads_pass(); /* from here on nobody is between a look at cl_epoch and his ring */
     PyThreadState *tstate = PyEval_SaveThread();
-#if CL_FREE_THREADED
-    /* With a GIL nobody else is between the look at cl_epoch and the ring. Without, give them time. */
-    struct timespec moment = {0, 2000000};
-    nanosleep(&moment, NULL);
-#endif
     cl_stop_writer(CL_STOP);
     int error = cl_owned_close(&cl_writer.file.owned);
     if (cl_writer.file.error == 0) {
@@ -212,8 +214,11 @@ static int
 cl_recorder_resume(void *unused)
 {
     (void)unused;
-    if (cl_session.forks == 0 && cl_session.fork_calls == 0 && !cl_session.writer_runs
-        && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0) {
+    uint32_t away = CL_WRITER_AWAY;
+    if (cl_session.forks == 0 && cl_session.fork_calls == 0
+        && atomic_load_explicit(&cl_epoch, memory_order_relaxed) != 0
+        && atomic_compare_exchange_strong_explicit(&cl_session.writer_state, &away, CL_WRITER_STARTS,
+                                                   memory_order_acquire, memory_order_relaxed)) {
         cl_start_writer(); /* if it fails, the rings keep what they can hold */
     }
     return 0;
@@ -277,7 +282,7 @@ cl_after_fork_child(void)
     }
     cl_session.forks = 0;
     cl_session.fork_calls = 0;
-    cl_session.writer_runs = 0;
+    cl_session.writer_state = CL_WRITER_AWAY;
     cl_current = NULL;
     pthread_setspecific(cl_exit_key, NULL);
     cl_gil_forget();

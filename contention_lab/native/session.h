@@ -86,6 +86,7 @@ struct cl_absence {
 #define CL_BLOCK_CACHE 64 /* per thread, direct-mapped by lock id */
 
 enum { CL_RUN, CL_STOP, CL_PAUSE };
+enum { CL_WRITER_AWAY, CL_WRITER_STARTS, CL_WRITER_RUNS };
 enum { CL_THREAD_LIVE, CL_THREAD_EXITED, CL_THREAD_ORPHAN };
 
 typedef struct cl_thread {
@@ -164,8 +165,8 @@ static struct {
     _Atomic(cl_meta *) new_meta;
     _Atomic uint32_t bell;      /* the writer sleeps on it */
     _Atomic uint32_t stopping;  /* CL_STOP: the writer ends; CL_PAUSE: until the fork is over */
-    uint32_t forks, fork_calls; /* in progress; guarded by the GIL */
-    int writer_runs;
+    _Atomic uint32_t forks, fork_calls; /* in progress */
+    _Atomic uint32_t writer_state;
     _Atomic uint64_t unrecorded_threads; /* no memory for their state */
     pthread_t writer;
     _Atomic uint32_t writer_native_id;

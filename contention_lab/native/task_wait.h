@@ -81,7 +81,7 @@ cl_task_wait_for_permit(cl_task_wait *self, cl_permits *permits)
             Py_DECREF(task);
         }
     }
-    permits->waiting++;
+    __atomic_fetch_add(&permits->waiting, 1, __ATOMIC_RELAXED);
     cl_permits_publish(permits);
 }
 
@@ -92,8 +92,12 @@ cl_task_wait_record(cl_task_wait *self, int outcome)
     cl_thread *thread = cl_recording_thread();
     cl_open_wait_end(self->open);
     self->open = 0;
-    if (self->permits != NULL && self->permits->beside.epoch == self->epoch && self->permits->waiting > 0) {
-        self->permits->waiting--;
+    if (self->permits != NULL) {
+        CL_BEGIN_CRITICAL(self->permits);
+        if (self->permits->beside.epoch == self->epoch && self->permits->waiting > 0) {
+            __atomic_fetch_sub(&self->permits->waiting, 1, __ATOMIC_RELAXED);
+        }
+        CL_END_CRITICAL();
     }
     if (thread == NULL || thread->epoch != self->epoch) {
         return;

@@ -97,10 +97,9 @@ cl_task_adopting(PyObject *task)
 {
     PyObject *coroutine = PyObject_CallMethodNoArgs(task, cl_name_get_coro);
     PyObject *key = coroutine == NULL ? NULL : PyLong_FromVoidPtr(coroutine);
-    PyObject *other = key == NULL ? NULL : PyDict_GetItemWithError(cl_asyncio.adopted, key);
-    int failed = PyErr_Occurred() != NULL;
-    if (other != NULL || failed) {
-        Py_SETREF(task, failed ? NULL : Py_NewRef(other));
+    PyObject *other = key == NULL ? NULL : cl_dict_get(cl_asyncio.adopted, key);
+    if (other != NULL || key == NULL) {
+        Py_SETREF(task, other);
     }
     Py_XDECREF(key);
     Py_XDECREF(coroutine);
@@ -123,7 +122,7 @@ cl_task_in(PyObject *tasks, PyObject *loop)
     }
     return Py_XNewRef(task);
 #else
-    return Py_XNewRef(PyDict_GetItemWithError(tasks, loop));
+    return cl_dict_get(tasks, loop);
 #endif
 }
 
@@ -178,7 +177,7 @@ cl_task_stack(cl_thread *thread, cl_task *self)
     if (task == NULL) {
         return 0;
     }
-    cl_position places[CL_MAX_DEPTH]; /* outermost first; borrowed from the coroutines */
+    cl_position places[CL_MAX_DEPTH]; /* outermost first */
     int depth = 0;
     PyObject *first = PyObject_CallMethodNoArgs(task, cl_name_get_coro);
     PyObject *coroutine = Py_XNewRef(first);
@@ -189,8 +188,9 @@ cl_task_stack(cl_thread *thread, cl_task *self)
     PyErr_Clear();
     cl_stack_builder builder;
     cl_stack_build(&builder, cl_session.stack_depth);
-    while (depth > 0 && cl_stack_add(&builder, thread->frames, places[depth - 1])) {
-        depth--;
+    for (int room = 1; depth > 0; depth--) {
+        room = room && cl_stack_add(&builder, thread->frames, places[depth - 1]);
+        Py_DECREF((PyObject *)places[depth - 1].code);
     }
     Py_XDECREF(coroutine);
     Py_XDECREF(first);

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.trace.native_lines import native_lines
+from contention_lab.trace.native_names import readable
 from contention_lab.trace.varied import varied_records, word_lists
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class NativeTables:
                 self._odd["native locks have the id 0 or one that is taken"] += 1
                 continue
             known = NativeKind(kind) if kind in list(NativeKind) else NativeKind.OTHER
-            self.locks[lock] = NativeLock(lock, known, address, symbol, image)
+            self.locks[lock] = NativeLock(lock, known, address, readable(symbol), image)
 
     def add_frames(self, chunk: Chunk) -> None:
         """Read a NATIVE_FRAMES chunk."""
@@ -173,7 +174,8 @@ class NativeTables:
             if not frame or frame in self.frames:
                 self._odd["native frames have the id 0 or one that is taken"] += 1
                 continue
-            self.frames[frame] = NativeFrame(symbol, image, offset, bool(flags & NEAREST))
+            is_nearest = bool(flags & NEAREST)
+            self.frames[frame] = NativeFrame(readable(symbol), image, offset, is_nearest)
 
     def add_images(self, chunk: Chunk) -> None:
         """Read a NATIVE_IMAGES chunk."""

@@ -161,6 +161,7 @@ class _Content:
         self._steps: list[Records] = []
         self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in EVENT_KINDS}
         self._native = NativeTables()
+        self._beats: list[Records] = []
         self._status: np.void | None = None
         self._complete = False
 
@@ -199,7 +200,7 @@ class _Content:
         tables = self._tables
         if with_lines and is_native(tables.meta):
             self._native.look_up(tables.calls(), str(tables.meta["python"].get("executable")))
-        frames = tables.frames(self._native.places)
+        frames = tables.frames(self._native.places, native=is_native(tables.meta))
         locks = tables.locks(frames)
         checks = Checks(locks=locks, threads=tables.threads, frames=frames, stacks=tables.stacks)
         for records in self._waits:
@@ -259,6 +260,7 @@ class _Content:
             state_chunks=tuple(self._states),
             load_chunks=tuple(self._load),
             step_chunks=tuple(self._steps),
+            beat_chunks=tuple(self._beats),
             layer_chunks=self._layer,
             native=self._native,
         )
@@ -300,6 +302,7 @@ class _Content:
         elif chunk.kind in EVENT_KINDS:
             self._layer[ChunkKind(chunk.kind)].append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):
+            self._beats.append(records)
             self._status = records[-1]
             self._complete = chunk.kind == ChunkKind.END
 

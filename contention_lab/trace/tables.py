@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.trace.model import Frame, Lock, Thread
+from contention_lab.trace.native_names import readable
 from contention_lab.trace.varied import DEPTH_MASK, MalformedError, varied_records, word_lists
 
 if TYPE_CHECKING:
@@ -117,13 +118,17 @@ class Tables:
                 found.setdefault(self._codes[code][1], []).append(at)
         return found
 
-    def frames(self, places: Mapping[tuple[str, int], tuple[str, int]]) -> dict[int, Frame]:
+    def frames(
+        self, places: Mapping[tuple[str, int], tuple[str, int]], *, native: bool = False
+    ) -> dict[int, Frame]:
         """Return the frames whose code object is known, by id.
 
         Parameters
         ----------
         places
             Source file and line by file and offset, where the trace has no lines.
+        native
+            Functions have the names that the linker knows them by.
         """
         frames = {}
         for frame, (code, line, at) in self._frames.items():
@@ -134,6 +139,8 @@ class Tables:
             function, filename, first_line = known
             if not line:
                 filename, line = places.get((filename, at), (filename, line))
+            if native:
+                function = readable(function)
             frames[frame] = Frame(function, filename, line, first_line)
         for ids in self.stacks.values():
             if not frames.keys() >= set(ids):

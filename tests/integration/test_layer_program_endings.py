@@ -12,6 +12,7 @@ import pytest
 from layer_programs import load_program, needs_compiler, needs_layer, record_program
 
 import contention_lab as cl
+from contention_lab.trace import not_seen
 
 pytestmark = [needs_layer, needs_compiler]
 
@@ -147,3 +148,53 @@ def test_a_child_that_ends_at_once_does_not_end_the_recording(fork: str, tmp_pat
 
     assert (status, err) == (4, (ONE_CHILD if fork == "fork" else "") + WROTE)
     assert sum(int(hold["waiters"]) > 0 for hold in load_program(tmp_path).holds) > 5
+
+
+ON = '(char *[]){"echo", "on", NULL}'
+FCNTL = "#define _GNU_SOURCE\n#include <fcntl.h>\n"
+REPLACED = "contention-lab: the program that takes its place (exec) is not recorded\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'execl("/bin/echo", "echo", "on", NULL);',
+        'execlp("echo", "echo", "on", NULL);',
+        'execle("/bin/echo", "echo", "on", NULL, environ);',
+        f'execv("/bin/echo", {ON});',
+        f'execve("/bin/echo", {ON}, environ);',
+        f'execvp("echo", {ON});',
+        f'execvpe("echo", {ON}, environ);',
+        f'fexecve(open("/bin/echo", O_RDONLY), {ON}, environ);',
+    ],
+)
+def test_another_program_that_takes_its_place_leaves_the_trace_whole(
+    call: str, tmp_path: Path
+) -> None:
+    for threads in (True, False):
+        where = {"after": JOIN + call} if threads else {"before": call}
+
+        assert ended(tmp_path, FCNTL + program(**where)) == (0, REPLACED + WROTE)
+
+        trace = load_program(tmp_path)
+        assert trace.complete
+        assert bool(len(trace.waits)) == threads
+        assert any(
+            one.startswith("program that took its place (exec): only") for one in not_seen(trace)
+        )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'execl("/nowhere/echo", "echo", NULL);',
+        'execlp("no-such-program-is-there", "x", NULL);',
+        'execl("/", "x", NULL);',
+        'if (vfork() == 0) { execlp("true", "true", NULL); _exit(1); }',
+    ],
+)
+def test_what_takes_no_place_of_a_program_ends_no_recording(call: str, tmp_path: Path) -> None:
+    status, err = ended(tmp_path, program(before=call))
+
+    assert (status, err.replace(ONE_CHILD, "")) == (0, WROTE)
+    assert len(load_program(tmp_path).waits) > 0

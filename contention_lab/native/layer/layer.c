@@ -16,10 +16,10 @@
 #if defined(__linux__) && defined(__GLIBC__)
 
 #  include "environment.h"
+#  include "exec.h"
 #  include "joins.h"
 #  include "kernel_waits.h"
 #  include "locks.h"
-#  include "program_end.h"
 #  include "semaphores.h"
 #  include "world.h"
 #  if __GLIBC_PREREQ(2, 28)

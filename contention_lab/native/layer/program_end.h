@@ -1,5 +1,5 @@
 /* How the recording of a program that is not Python ends, and what is said then: in order, by a call that ends the
- * process at once, or by one that goes on in the background.
+ * process at once, or by one that goes on in the background; by exec, see exec.h.
  */
 #ifndef CL_LAYER_PROGRAM_END_H
 #define CL_LAYER_PROGRAM_END_H
@@ -24,9 +24,16 @@ cl_program_tell(uint64_t bytes, uint64_t waits)
         line = text;
     }
     uint32_t forks = atomic_load_explicit(&cl_program_forks, memory_order_relaxed);
-    if (line == cl_program.said && line != NULL && forks > 0) {
-        snprintf(text, sizeof text, "contention-lab: %u forked child%s not recorded\n%.*s", forks,
-                 forks == 1 ? " was" : "ren were", 900, line);
+    int is_replaced = atomic_load_explicit(&cl_program_execs, memory_order_relaxed) != 0;
+    if (line == cl_program.said && line != NULL && (forks > 0 || is_replaced)) {
+        char children[64] = "";
+        if (forks > 0) {
+            snprintf(children, sizeof children, "contention-lab: %u forked child%s not recorded\n", forks,
+                     forks == 1 ? " was" : "ren were");
+        }
+        snprintf(text, sizeof text, "%s%s%.*s", children,
+                 is_replaced ? "contention-lab: the program that takes its place (exec) is not recorded\n" : "",
+                 800, line);
         line = text;
     }
     struct stat now;

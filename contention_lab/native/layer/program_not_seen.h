@@ -1,5 +1,5 @@
 /* What the recording of a program that is not Python could not see, as in the metadata of a Python: children that it
- * has made, acquires by threads for which there was no table to count in, and runtimes whose locks wait in the
+ * has made, a program that has taken its place, acquires by threads for which there was no table to count in, and runtimes whose locks wait in the
  * kernel without the C library.
  */
 #ifndef CL_LAYER_PROGRAM_NOT_SEEN_H
@@ -11,6 +11,7 @@
 #include "tally.h"
 
 static _Atomic uint32_t cl_program_forks; /* by the program, so far */
+static _Atomic uint32_t cl_program_execs; /* 1: it is about to be replaced by another one */
 
 typedef struct {
     char text[1024];
@@ -50,6 +51,8 @@ cl_program_put_not_seen(cl_file *file)
     cl_not_seen_add(&list, "forked child process",
                     "of a program that is not Python only the first process is recorded",
                     atomic_load_explicit(&cl_program_forks, memory_order_relaxed));
+    cl_not_seen_add(&list, "program that took its place (exec)", "only the program that was started is recorded",
+                    atomic_load_explicit(&cl_program_execs, memory_order_relaxed));
     cl_not_seen_add(&list, "thread", "so many at once that those acquires of it that found a lock free are not counted",
                     atomic_load_explicit(&cl_tallies.refused, memory_order_relaxed));
     cl_not_seen_add(&list, "locks of OpenMP", "its runtime has critical sections and barriers of its own", openmp);

@@ -10,6 +10,7 @@
 #include "../native_images.h"
 #include "../native_waits.h"
 #include "../park.h"
+#include "standard_names.h"
 
 #define CL_PROGRAM_PAIRS 8192u /* of a lock and a thread: a power of two */
 #define CL_PROGRAM_FIRST_BYTES (1u << 18) /* of a file, at most: its header, the metadata, the end */
@@ -99,7 +100,7 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
         cl_native_put(&tables->codes, name, code[2]);
         cl_native_put(&tables->codes, file, code[3]);
         tables->codes.count++;
-        tables->is_standard[id] = strncmp(symbol.symbol, "std::", 5) == 0
+        tables->is_standard[id] = cl_name_is_standard(symbol.symbol)
                                   || strncmp(symbol.symbol, "__gthread", 9) == 0;
         tables->names_lock[id] = strstr(symbol.symbol, "lock") != NULL;
         tables->function[id] = symbol.is_within ? symbol.start : 0;

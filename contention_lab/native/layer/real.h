@@ -141,6 +141,11 @@
     X(_exit, NULL, void, (int)) \
     X(_Exit, NULL, void, (int)) \
     X(daemon, NULL, int, (int, int)) \
+    X(execv, NULL, int, (const char *, char *const *)) \
+    X(execve, NULL, int, (const char *, char *const *, char *const *)) \
+    X(execvp, NULL, int, (const char *, char *const *)) \
+    X(execvpe, NULL, int, (const char *, char *const *, char *const *)) \
+    X(fexecve, NULL, int, (int, char *const *, char *const *)) \
     X(getaddrinfo, NULL, int, \
       (const char *, const char *, const struct addrinfo *, struct addrinfo **)) \
     X(__read_chk, NULL, ssize_t, (int, void *, size_t, size_t)) \

@@ -6,6 +6,7 @@ the time anybody does, and where who has it seems to be.
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -124,6 +125,7 @@ def watch(pid: int, most: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from contention_lab.cli.companion import lives
     from contention_lab.sampling.attachment import Options, attach, check
     from contention_lab.sampling.refusal import AttachError
     from contention_lab.trace import parse
@@ -131,7 +133,7 @@ def watch(pid: int, most: int) -> None:
     version = check(pid)
     console = Console()
     live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-    shown = False
+    shown, over = False, ""
     try:
         if live is not None:
             live.start()
@@ -139,9 +141,10 @@ def watch(pid: int, most: int) -> None:
         while True:
             try:
                 trace = parse(attach(pid, Options(duration_s=1.0), version=version).bytes())
-            except AttachError:
+            except AttachError as error:
                 if not shown:
                     raise
+                over = str(error) if lives(pid) else f"process {pid} has ended"
                 return
             rows, now = sampled_rows(trace), time.strftime("%H:%M:%S")
             title = f"{now} process {pid}, {doings(trace)}"
@@ -158,6 +161,8 @@ def watch(pid: int, most: int) -> None:
     finally:
         if live is not None:
             live.stop()
+        if over:
+            print(over, file=sys.stderr)
 
 
 def _first(parties: Sequence[Party]) -> str:

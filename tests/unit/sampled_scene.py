@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from contention_lab.trace import TraceBuilder
+
 STEP_NS = 10_000_000
 SOURCE = dedent(
     '''
@@ -65,6 +67,13 @@ def scene(
 
     None: the thread is not there.
     """
+    return parse(built(tmp_path, moments, about=about).bytes())
+
+
+def built(
+    tmp_path: Path, moments: Sequence[Sequence[Any]], *, about: dict[str, Any] | None = None
+) -> TraceBuilder:
+    """Return what writes such a trace."""
     folder = tmp_path / "prog"
     folder.mkdir(exist_ok=True)
     (folder / "app.py").write_text(SOURCE)
@@ -79,7 +88,7 @@ def scene(
         if doing is not None
     ]
     count = max(map(len, moments))
-    builder = sampled_trace(
+    return sampled_trace(
         samples,
         [SampledThread(number=100 + i, name=f"T{i}", is_main=i == 0) for i in range(count)],
         Sources(root=tmp_path),
@@ -87,4 +96,3 @@ def scene(
         meta={"machine": {"cores": 2}},
         duration_ns=(len(moments) + 1) * STEP_NS,
     )
-    return parse(builder.bytes())

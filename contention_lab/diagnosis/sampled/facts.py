@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PARTIES: Final = 10
 """Places named, at most."""
+LEAST_PART: Final = 0.01
+"""Share from which a place that is not the first is named: a stack may be read a moment late."""
 
 
 class Facts:
@@ -147,10 +149,12 @@ class Facts:
             stacks = by_site.setdefault(key, {})
             stacks[stack] = stacks.get(stack, 0.0) + weight
         order = sorted(by_site.values(), key=lambda stacks: -sum(stacks.values()))
-        found = []
+        found: list[Party] = []
         for stacks in order[:PARTIES]:
             usual = max(stacks, key=lambda one: (stacks[one], -one))
             mine = sum(stacks.values())
+            if found and mine < LEAST_PART * whole:
+                break
             found.append(
                 Party(self.site(usual), self.trace.stack(usual), mine, mine / whole if whole else 0)
             )

@@ -218,6 +218,38 @@ def test_top_shows_the_locks_of_a_running_process_until_ctrl_c(tmp_path: Path) -
     assert "to_disk" in rows[0]
 
 
+@pytest.mark.parametrize("command", ["attach", "top"])
+def test_nothing_goes_on_sampling_when_it_is_terminated(command: str, tmp_path: Path) -> None:
+    with running(sys.executable, str(PROGRAMS), "lock-bound") as pid:
+        sampler = subprocess.Popen(
+            [*COMMAND, command, str(pid)],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 30
+        while not spies(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert spies(pid)
+        sampler.terminate()
+
+        assert sampler.wait(30) == 128 + signal.SIGTERM
+        assert not spies(pid)
+
+
+def spies(pid: int) -> list[int]:
+    """Return the processes of py-spy that record a process."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = folder.joinpath("cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if "record" in words[1:2] and str(pid) in words:
+            found.append(int(folder.name))
+    return found
+
+
 def test_top_of_a_trace_of_samples_has_no_counts(tmp_path: Path) -> None:
     attached("lock-bound", tmp_path)
 

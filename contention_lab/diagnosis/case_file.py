@@ -25,6 +25,7 @@ from contention_lab.analysis.lock_order import Inversion, inversions
 from contention_lab.analysis.native_locks import NativeLockRow, native_locks
 from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.pools import Pool, pools
+from contention_lab.analysis.stops import stops, without_stops
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.awaited import Awaited
 from contention_lab.diagnosis.chain_root import Root, root_of
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis import LockRow, ThreadTime
     from contention_lab.analysis.intervals import Spans
+    from contention_lab.analysis.windows import Windows
     from contention_lab.diagnosis.finding import AccusedLock
     from contention_lab.trace import Trace
 
@@ -51,7 +53,9 @@ class CaseFile:
     Attributes
     ----------
     trace
-        The trace, with locks that are used as signals as what they are.
+        The trace, with locks that are used as signals as what they are, and without stops.
+    stopped
+        When the process was stopped, in the time of the recording.
     rows
         Its lock table.
     times
@@ -64,7 +68,8 @@ class CaseFile:
     """
 
     def __init__(self, trace: Trace) -> None:
-        trace = with_signals(completed(trace))
+        self.stopped: Windows = stops(trace)
+        trace = with_signals(completed(without_stops(trace, self.stopped)))
         self.trace = trace
         self.rows: tuple[LockRow, ...] = lock_table(trace)
         self.times: tuple[ThreadTime, ...] = thread_time(trace, tasks=True)

@@ -13,7 +13,7 @@ from contention_lab.diagnosis.path_rank import by_path
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.registry import FINDINGS, TOGETHER
 from contention_lab.diagnosis.sampled.verdict import diagnose_samples
-from contention_lab.diagnosis.wording import brief
+from contention_lab.diagnosis.wording import brief, duration
 from contention_lab.trace import not_seen
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def diagnose(trace: Trace) -> Diagnosis:
         python=_mapping(trace.meta.get("python")),
         machine=_mapping(trace.meta.get("machine")),
         problems=trace.problems,
-        not_seen=not_seen(trace),
+        not_seen=(*_stopped(file), *not_seen(trace)),
         gil_source=_gil_source(file),
     )
 
@@ -59,7 +59,8 @@ def totals(file: CaseFile) -> dict[str, float | int | None]:
     """Return sums over the program, times in seconds.
 
     `gil_share` is the share of the time that anybody had the GIL, None where there is none or
-    nothing saw it. `gil_wait_s` is the waiting for it after waits for locks; `gil_wait_total_s` all
+    nothing saw it. `stopped_s` is what the process was stopped for: no other figure has a part in
+    it. `gil_wait_s` is the waiting for it after waits for locks; `gil_wait_total_s` all
     waiting for it, None where it was only sampled.
     """
     status = file.trace.status
@@ -69,6 +70,7 @@ def totals(file: CaseFile) -> dict[str, float | int | None]:
 
     return {
         "wall_s": file.program.wall_s,
+        "stopped_s": file.stopped.total_ns / 1e9,
         "cpu_s": file.program.cpu_s,
         "threads": len(file.times),
         "lock_wait_s": sum(row.wait_s for row in file.rows),
@@ -84,6 +86,14 @@ def totals(file: CaseFile) -> dict[str, float | int | None]:
         "dropped": stated("dropped_waits", "dropped_holds"),
         "overhead_s": stated("self_ns", "writer_cpu_ns") / 1e9,
     }
+
+
+def _stopped(file: CaseFile) -> tuple[str, ...]:
+    """Say for how long the process was stopped, if it was."""
+    if not file.stopped.total_ns:
+        return ()
+    lasted = duration(file.stopped.total_ns / 1e9)
+    return (f"{lasted} in which the process was stopped, or the machine slept",)
 
 
 def _gil_source(file: CaseFile) -> str | None:

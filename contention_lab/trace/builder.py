@@ -125,7 +125,7 @@ class TraceBuilder:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
-        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in EVENT_KINDS}
+        self._layer = {kind: list[Records]() for kind in (*EVENT_KINDS, ChunkKind.STATUS)}
         self._status: dict[str, int] = {}
 
     def add_frame(
@@ -313,7 +313,7 @@ class TraceBuilder:
         self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
 
     def add_layer_event(self, kind: ChunkKind, **values: int) -> None:
-        """Add a record of one of the `schema.EVENT_KINDS`, by the names of its dtype."""
+        """Add a record of one of the `schema.EVENT_KINDS`, or STATUS, by its dtype's names."""
         self.add_layer_events(kind, _record(FIXED_RECORDS[kind], values))
 
     def add_layer_events(self, kind: ChunkKind, records: Records) -> None:

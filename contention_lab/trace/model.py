@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from contention_lab.trace.native import NativeFrame, NativeTables
 from contention_lab.trace.records import (
     hold_columns,
+    joined_beats,
     joined_events,
     joined_gil,
     joined_holds,
@@ -235,6 +236,7 @@ class Trace:
     state_chunks: Sequence[Records] = field(repr=False, default=())
     load_chunks: Sequence[Records] = field(repr=False, default=())
     step_chunks: Sequence[Records] = field(repr=False, default=())
+    beat_chunks: Sequence[Records] = field(repr=False, default=())
     start_mono_ns: int = 0
     layer_chunks: Mapping[ChunkKind, Sequence[Records]] = field(repr=False, default_factory=dict)
     native: NativeTables = field(repr=False, default_factory=NativeTables)
@@ -290,6 +292,11 @@ class Trace:
     def load(self) -> Records:
         """Samples of the process's threads, `schema.LOAD`; none where the system hides them."""
         return joined_load(self.load_chunks)
+
+    @cached_property
+    def beats(self) -> Records:
+        """What the recorder said of itself ten times a second, `schema.STATUS`, and at the end."""
+        return joined_beats(self.beat_chunks)
 
     @cached_property
     def gil_waits(self) -> Records:

@@ -24,6 +24,7 @@ from contention_lab.trace.schema import (
     LOOP_STEP,
     ORDER,
     STATE,
+    STATUS,
     WAIT,
     ChunkKind,
     HoldFlag,
@@ -65,6 +66,11 @@ def joined_orders(chunks: Sequence[Records]) -> Records:
 def joined_gil(chunks: Sequence[Records]) -> Records:
     """Return all samples of the GIL, `schema.GIL_SAMPLE`, in the order of the file."""
     return _joined(chunks, GIL_SAMPLE)
+
+
+def joined_beats(chunks: Sequence[Records]) -> Records:
+    """Return all that the recorder said of itself, `schema.STATUS`, in the order of the file."""
+    return _joined(chunks, STATUS)
 
 
 def joined_states(chunks: Sequence[Records]) -> Records:

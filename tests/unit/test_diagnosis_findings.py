@@ -398,7 +398,7 @@ def test_json_has_the_names_of_the_contract() -> None:
         assert set(remedy) >= {"kind", "text", "speedup", "speedup_low", "speedup_high"}
     assert set(written["totals"]) >= {
         *("wall_s", "cpu_s", "threads", "lock_wait_s", "spin_s", "gil_share"),
-        *("coordination_wait_s", "dropped", "overhead_s"),
+        *("coordination_wait_s", "dropped", "overhead_s", "stopped_s"),
     }
     assert written["totals"]["dropped"] == 2
     assert written["totals"]["lock_wait_s"] == pytest.approx(2.8)

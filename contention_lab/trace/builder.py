@@ -16,7 +16,6 @@ from contention_lab.trace.chunk import pack_chunk, pack_header
 from contention_lab.trace.records import joined_holds
 from contention_lab.trace.schema import (
     COUNTER,
-    EVENT_KINDS,
     FIXED_RECORDS,
     GIL_SAMPLE,
     HOLD,
@@ -125,7 +124,7 @@ class TraceBuilder:
         self._states: list[Records] = []
         self._load: list[Records] = []
         self._steps: list[Records] = []
-        self._layer = {kind: list[Records]() for kind in (*EVENT_KINDS, ChunkKind.STATUS)}
+        self._layer: dict[ChunkKind, list[Records]] = {kind: [] for kind in FIXED_RECORDS}
         self._status: dict[str, int] = {}
 
     def add_frame(

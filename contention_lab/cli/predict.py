@@ -12,6 +12,7 @@ Remedies, as `--fix` takes them (may be repeated; without it all that apply):
   faster=SITE:PCT       the code at SITE takes PCT percent less time under the lock
   remove                do without the lock
   async-backend         queue the native work done under it
+  permits=N             a semaphore with N permits
   lock=KIND             test-and-set, back-off, ticket, mcs, parking or adaptive
   merge-calls=N         take the lock once for N calls
   channel               let a server thread do the work

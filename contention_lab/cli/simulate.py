@@ -40,8 +40,8 @@ def _kinds(_ctx: click.Context, _parameter: click.Parameter, kind: str) -> str:
     required=True,
     metavar="KIND",
     callback=_kinds,
-    help="test-and-set, back-off, ticket, mcs, parking, adaptive, reader-writer, channel, sharded, "
-    "per-object or gil.",
+    help="test-and-set, back-off, ticket, mcs, parking, adaptive, reader-writer, semaphore (two "
+    "permits), channel, sharded, per-object or gil.",
 )
 @click.option("--hold-ns", required=True, type=click.FloatRange(0), help="Work under the lock, ns.")
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis import lock_table
-from contention_lab.simulate.history import is_exclusive
+from contention_lab.simulate.capacity import capacity
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import AccusedLock, Diagnosis
@@ -35,9 +35,9 @@ def worst_lock(trace: Trace, diagnosis: Diagnosis) -> tuple[int, ...]:
     accused += [lock for finding in diagnosis.findings for lock in finding.acquits]
     for lock in accused:
         ids = ids_of(trace, lock)
-        if ids and is_exclusive(lock.type):
+        if ids and capacity(trace, ids[0]):
             return ids
-    rows = [row for row in lock_table(trace) if is_exclusive(row.lock.type)]
+    rows = [row for row in lock_table(trace) if capacity(trace, row.lock.id)]
     rows = [row for row in rows if row.wait_s >= WAITED * trace.duration_ns / 1e9]
     if not rows:
         return ()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from contention_lab.analysis.intervals import coordination_waits, hold_spans
+from contention_lab.simulate.capacity import capacity
 from contention_lab.simulate.own_time import Stretches, own_time
 from contention_lab.simulate.packing import OPS, Op, OpFlag
 from contention_lab.simulate.time_use import ALL_PYTHON, TimeUse, time_use
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     from contention_lab.trace import Trace
 
-NOT_EXCLUSIVE: Final = (*("Semaphore", "Event", "Barrier", "Queue"), "Thread")
-"""Types that several threads may hold at once, or nobody holds, or that say whether a thread has
-ended (`threading.Lock in Thread`): no locks of a simulation."""
 AWAITED: Final = -2
 """In place of a hold: the step is a wait for others to do something, which they did."""
 MOST_GRAINS: Final = 16
@@ -97,11 +95,6 @@ class Moments(NamedTuple):
     kinds: NDArray[np.intp]
     locks: NDArray[np.int64]
     records: NDArray[np.int64]
-
-
-def is_exclusive(lock_type: str) -> bool:
-    """Tell whether only one thread at a time can hold a lock of a type."""
-    return not any(name in lock_type for name in NOT_EXCLUSIVE)
 
 
 def history(trace: Trace, thread: int, span: tuple[int, int] | None = None) -> History:
@@ -181,8 +174,8 @@ def _recorded(trace: Trace, thread: int) -> Held:
     mine = hold_spans(trace)
     mine = mine.where(mine.thread == thread)
     whole = (mine.of(trace.hold_columns["flags"]) & int(HoldFlag.HANDED_OFF | HoldFlag.OPEN)) == 0
-    exclusive = [id_ for id_, lock in trace.locks.items() if not is_exclusive(lock.type)]
-    mine = mine.where(whole & ~np.isin(mine.lock, exclusive))
+    unlimited = [id_ for id_ in trace.locks if not capacity(trace, id_)]
+    mine = mine.where(whole & ~np.isin(mine.lock, unlimited))
     return Held(mine.start_ns, mine.end_ns, mine.lock.astype(np.int64), mine.index.astype(np.int64))
 
 
@@ -217,7 +210,7 @@ def _counted(
     lengths, locks = [], []
     for row in counters:
         lock = int(row["lock"])
-        if not is_exclusive(trace.lock(lock).type):
+        if not capacity(trace, lock):
             continue
         mine = spans.length_ns[spans.lock == lock]
         counted = int(row["acquires"]) - len(mine)

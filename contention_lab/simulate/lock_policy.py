@@ -136,6 +136,8 @@ class LockPolicy:
     gil_first
         Where there is a GIL, a waiter that sees the lock free takes the GIL before it tries, so
         that nobody owns the lock while waiting for the GIL (as `SpinLock` does).
+    permits
+        How many threads may have it at a time: more than one of a semaphore.
     """
 
     order: Order
@@ -146,9 +148,12 @@ class LockPolicy:
     backoff_ns: tuple[float, float] = (0.0, 0.0)
     wakes_at_once: int = 1
     gil_first: bool = False
+    permits: int = 1
 
     def __post_init__(self) -> None:
         self.costs.check()
+        if self.permits < 1:
+            raise ValueError(f"{self.permits} permits: at least one is needed")
         if not self.spin_ns >= 0 or not 0 <= self.backoff_ns[0] <= self.backoff_ns[1] < math.inf:
             raise ValueError("times of a lock must not be negative, nor back-off shrink")
 
@@ -174,6 +179,7 @@ def packed_locks(
         row["order"], row["spin_end"] = policy.order, policy.spin_end
         row["adaptive"], row["spin_ns"] = policy.adaptive, policy.spin_ns
         row["wakes_at_once"], row["gil_first"] = policy.wakes_at_once, policy.gil_first
+        row["permits"] = policy.permits
         row["backoff_min_ns"], row["backoff_max_ns"] = policy.backoff_ns
         for name in (
             "acquire_ns",

@@ -83,7 +83,7 @@ LOCKS: Final = np.dtype(
         ("costs_length", "<i4"),
         ("wakes_at_once", "<i4"),
         ("gil_first", "<i4"),
-        ("pad", "<i4"),
+        ("permits", "<i4"),
         ("spin_ns", "<f8"),
         ("backoff_min_ns", "<f8"),
         ("backoff_max_ns", "<f8"),
@@ -97,6 +97,7 @@ LOCKS: Final = np.dtype(
 )
 """A lock's policy. `wakes_at_once`: how many woken waiters may be on their way to a lock that is
 not handed over. `gil_first`: a waiter that sees the lock free takes the GIL, and then tries.
+`permits`: how many threads may have it at a time, at least 1.
 `costs` is the place in COSTS of its hand-off costs, the n-th of which (from 0, the last for all
 beyond) is that with n waiters that spin on a core."""
 

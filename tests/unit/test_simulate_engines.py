@@ -63,7 +63,7 @@ STEPS = st.one_of(
 )
 LOCKED = st.builds(
     lambda lock, body, read: [acquire(lock, read), *body, release(lock, read)],
-    st.integers(1, 4),
+    st.sampled_from([1, 2, 3, 4, 6]),
     st.lists(STEPS, max_size=3),
     st.just(False),
 )
@@ -81,6 +81,7 @@ LOCKS = [
     LockPolicy(Order.COMPETITIVE, COSTS, spin_ns=700.0, adaptive=True),
     LockPolicy(Order.COMPETITIVE, COSTS, backoff_ns=(40.0, 900.0), gil_first=True),
     LockPolicy(Order.PHASE_FAIR, COSTS, spin_ns=500.0),
+    LockPolicy(Order.COMPETITIVE, COSTS, spin_ns=300.0, wakes_at_once=9, permits=2),
 ]
 
 

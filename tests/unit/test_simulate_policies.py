@@ -12,7 +12,7 @@ import pytest
 from contention_lab.simulate import POLICIES, LockCosts, LockPolicy, Machine, Program, simulate
 from contention_lab.simulate.lock_policy import NO_COSTS
 from contention_lab.simulate.packing import EndReason, Order
-from contention_lab.simulate.policies import Sharing
+from contention_lab.simulate.policies import Sharing, semaphore
 from contention_lab.simulate.program import (
     FINISH,
     acquire,
@@ -124,6 +124,32 @@ def test_waiting_readers_go_together_after_a_writer() -> None:
     found = simulate(one.tables(Machine.ideal(8)))
 
     assert found.threads["end_ns"].tolist() == [1000.0, 2000.0, 3000.0, 2000.0, 2000.0]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("permits", [1, 2, 3, 6])
+def test_as_many_threads_at_a_time_as_there_are_permits(engine: Engine, permits: int) -> None:
+    program = Program()
+    lock = program.add_lock(semaphore.lock(NO_COSTS, permits))
+    for _ in range(6):
+        work = [acquire(lock), sleep(900.0), release(lock)] * 10
+        program.add_thread(program.add_queue([work]))
+    found = simulate(program.tables(Machine.ideal(8)), engine=engine)
+
+    assert found.elapsed_ns == pytest.approx(6 * 10 * 900.0 / permits, rel=0.01)
+    assert found.utilisation(lock) == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_permit_in_reserve_leaves_a_semaphore_free() -> None:
+    program = Program()
+    lock = program.add_lock(semaphore.lock(NO_COSTS, 3))
+    for _ in range(2):
+        work = [acquire(lock), sleep(900.0), release(lock)] * 10
+        program.add_thread(program.add_queue([work]))
+    found = simulate(program.tables(Machine.ideal(8)))
+
+    assert found.utilisation(lock) == 0.0
+    assert found.locks["contended"][lock] == 0
 
 
 def test_sharding_and_objects_of_ones_own_lift_the_ceiling() -> None:

@@ -14,12 +14,15 @@ from workers_scene import HOLD, THINK, TURNS, queue_of_workers
 from contention_lab.cli.predict import command
 from contention_lab.simulate.batch import batch_of, crew_of
 from contention_lab.simulate.calibration import default_calibration
+from contention_lab.simulate.capacity import capacity
 from contention_lab.simulate.packing import Op
 from contention_lab.simulate.prediction import predict
 from contention_lab.simulate.prediction.predict import Asked, PredictionError, thread_counts
 from contention_lab.simulate.prediction.uncertainty import worlds
-from contention_lab.trace import Outcome, WaitKind, load
+from contention_lab.simulate.remedies import RemedyError
+from contention_lab.trace import HoldFlag, Outcome, WaitKind, load
 from contention_lab.trace.builder import TraceBuilder
+from contention_lab.trace.schema import State
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +164,70 @@ def test_a_semaphore_is_said_not_to_be_simulated(made: Any) -> None:
 
     assert not any("permits" in note for note in silent)
     assert any("permits of `permits` are not simulated" in note for note in told)
+
+
+def pool(threads: int, permits: int, *, others_give_back: bool = False) -> TraceBuilder:
+    """Return threads that sleep 100 us with a permit and compute 10 us without, 20 times each."""
+    busy, rounds = 100 * US, 20
+    groups = threads // permits
+    end = (rounds * groups + 1) * busy
+    builder = TraceBuilder(
+        meta={"python": {"gil": False}, "machine": {"cores": 8}}, duration_ns=end
+    )
+    site = builder.add_frame("Pool.run", "/src/pool.py", 12)
+    stack = builder.add_stack(site)
+    lock = builder.add_lock("threading.Semaphore", name="store")
+    flags = int(HoldFlag.HANDED_OFF) if others_give_back else 0
+    for place in range(threads):
+        thread = builder.add_thread(f"worker-{place}", end_ns=end, cpu_ns=rounds * 10 * US)
+        for turn in range(rounds):
+            start = (turn * groups + place // permits) * busy + 10 * US
+            asked = start if turn == 0 else start - (groups - 1) * busy
+            asked = 10 * US if turn == 0 else asked
+            if asked < start:
+                builder.add_wait(lock, thread, asked, start, stack=stack)
+            builder.add_hold(
+                lock, thread, start, start + 90 * US, site=site, stack=stack, flags=flags, cpu_ns=1
+            )
+    for look in range(0, end, 50 * US):
+        builder.add_state(look, 1, int(State.BLOCKED))
+    return builder
+
+
+def test_as_many_permits_exist_as_were_out_and_more_make_it_faster(made: Any) -> None:
+    found = predicted(made(pool(8, 2)), 8, fixes=("permits=4", "permits=8", "permits=2"))
+
+    times = {option.fix.text: option.gain.times for option in found.options}
+    bounds = {option.fix.text: option.gain.bound for option in found.options}
+    assert found.target is not None
+    assert (found.target.kind, found.target.permits) == ("semaphore", 2)
+    assert found.recorded.error == pytest.approx(0.0, abs=0.1)
+    assert times["permits=2"] == pytest.approx(1.0, abs=0.01)
+    assert times["permits=4"] == pytest.approx(2.0, rel=0.1)
+    assert times["permits=8"] > 3.0
+    assert all(times[fix] <= bounds[fix] * 1.001 for fix in times)
+    assert any("as many permits of `store`" in note for note in found.batch.notes)
+
+
+def test_of_a_semaphore_only_what_makes_sense_is_suggested(made: Any) -> None:
+    found = predicted(made(pool(8, 2)), 8)
+
+    kinds = {option.fix.remedy.kind for option in found.options}
+    assert "permits" in kinds
+    assert not kinds & {"lock", "shard", "channel", "async-backend", "merge-calls"}
+
+
+def test_permits_that_others_give_back_are_signals_and_not_simulated(made: Any) -> None:
+    trace = made(pool(8, 2, others_give_back=True))
+    crew = crew_of(trace)
+
+    assert capacity(trace, next(iter(trace.locks))) == 0
+    assert not batch_of(trace, crew).kinds
+
+
+def test_a_lock_takes_no_permits(made: Any) -> None:
+    with pytest.raises(RemedyError, match="no semaphore"):
+        predicted(made(queue_of_workers()), 4, fixes=("permits=2",))
 
 
 def test_of_a_large_trace_a_part_stands_for_all(made: Any) -> None:

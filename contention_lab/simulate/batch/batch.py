@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.simulate.capacity import capacity, is_semaphore
 from contention_lab.simulate.history import AWAITED, history, history_of
 from contention_lab.simulate.packing import Op
 from contention_lab.simulate.policies import POLICIES
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from contention_lab.simulate.history import History
     from contention_lab.simulate.lock_policy import LockPolicy
     from contention_lab.simulate.program import Step
-    from contention_lab.trace import Lock, Trace
+    from contention_lab.trace import Trace
 
+SEMAPHORE: Final = "semaphore"
+"""The kind of lock that has permits."""
 STEPS: Final = 120_000
 """Steps that a batch keeps; of more, stretches are taken evenly from all of the recording."""
 STRETCHES: Final = 24
@@ -51,10 +54,13 @@ class LockKind:
         The kind of its policy.
     gil_first
         As in `LockPolicy`.
+    permits
+        Of a semaphore.
     """
 
     kind: str
     gil_first: bool = False
+    permits: int = 1
 
     @property
     def spins(self) -> bool:
@@ -67,6 +73,8 @@ class LockKind:
         """Return the policy with the costs of a host."""
         policy = POLICIES[self.kind]
         found = policy.lock(calibration.costs_of(policy))
+        if self.kind == SEMAPHORE:
+            return replace(found, permits=self.permits)
         return replace(found, gil_first=True) if self.gil_first else found
 
 
@@ -210,7 +218,7 @@ def batch_of(trace: Trace, crew: Crew, *, events: int = EVENTS, steps: int = STE
     return Batch(
         crew=members,
         others=others,
-        kinds={id_: kind_of(trace.lock(id_)) for id_ in sorted(used)},
+        kinds={id_: kind_of(trace, id_) for id_ in sorted(used)},
         names={id_: trace.lock(id_).label for id_ in used},
         gil=has_gil(trace),
         scale=scale * (before / after if after > 0 else 1.0),
@@ -221,8 +229,11 @@ def batch_of(trace: Trace, crew: Crew, *, events: int = EVENTS, steps: int = STE
     )
 
 
-def kind_of(lock: Lock) -> LockKind:
+def kind_of(trace: Trace, id_: int) -> LockKind:
     """Return what a recorded lock is, by its type."""
+    lock = trace.lock(id_)
+    if is_semaphore(lock.type):
+        return LockKind(SEMAPHORE, permits=max(1, capacity(trace, id_)))
     return LockKind(kind_of_type(lock.type), lock.type in GIL_FIRST)
 
 
@@ -268,10 +279,19 @@ def _notes(trace: Trace) -> tuple[str, ...]:
     notes = []
     if any(thread.is_task for thread in trace.threads.values()):
         notes.append("tasks of an event loop are simulated as the thread they run on")
-    permits = sorted({lock.label for lock in trace.locks.values() if "Semaphore" in lock.type})
-    if permits:
-        named = ", ".join(f"`{label}`" for label in permits)
-        notes.append(f"waits for permits of {named} are not simulated: times may be longer")
+    limited: dict[bool, set[str]] = {True: set(), False: set()}
+    for id_, lock in trace.locks.items():
+        if is_semaphore(lock.type):
+            limited[capacity(trace, id_) > 0].add(lock.label)
+    if limited[True]:
+        named = ", ".join(f"`{label}`" for label in sorted(limited[True]))
+        notes.append(f"as many permits of {named} are taken to exist as were out at a time")
+    if others := limited[False] - limited[True]:
+        named = ", ".join(f"`{label}`" for label in sorted(others))
+        notes.append(
+            f"waits for permits of {named} are not simulated: nobody waited for one, others "
+            "gave them back, or tasks took them; times may be longer"
+        )
     if not len(trace.states):
         notes.append("nobody sampled what threads did: time off the core counts as waiting for one")
     if has_gil(trace) and not len(trace.gil) and not len(trace.gil_totals):

@@ -1,9 +1,10 @@
 """What no run of a batch can beat, and what exact mean value analysis expects of it.
 
-T >= the time a lock is held in all (each shard its share of it), the time the GIL is needed, CPU
-time over cores, all time over threads, the longest stretch that cannot be divided (Denning and
-Buzen 1978). Mean value analysis (Reiser and Lavenberg 1980) takes holds as exponential and locks as
-handed over for nothing; with the bound it makes a band in which locks with little overhead lie.
+T >= the time a lock is held in all (each shard or permit its share of it), the time the GIL is
+needed, CPU time over cores, all time over threads, the longest stretch that cannot be divided
+(Denning and Buzen 1978). Mean value analysis (Reiser and Lavenberg 1980) takes holds as exponential
+and locks as handed over for nothing; with the bound it makes a band in which locks with little
+overhead lie.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Demand:
     longest
         The longest stretch of the crew that cannot be divided.
     held
-        Time that each lock is held, by id; of one that is chosen among several, its share.
+        Time that each lock is held, by id; of one that is chosen among several, its share; of a
+        semaphore, divided by its permits.
     acquires
         Acquires of these locks by the crew, and requests.
     """
@@ -96,9 +98,13 @@ def demand_of(batch: Batch) -> Demand:
         batch.work_ns,
         gil * scale,
         longest,
-        {id_: ns * scale for id_, ns in held.items()},
+        {id_: ns * scale / _permits(batch, id_) for id_, ns in held.items()},
         max(1, round(acquires * scale)),
     )
+
+
+def _permits(batch: Batch, id_: int) -> int:
+    return batch.kinds[id_].permits if id_ in batch.kinds else 1
 
 
 def limit_of(batch: Batch, threads: int, cores: int, *, gil: bool = True) -> Limit:

@@ -10,6 +10,7 @@ import numpy as np
 
 from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.parties import holders
+from contention_lab.simulate.batch.batch import LockKind
 from contention_lab.simulate.batch.sections import sections
 from contention_lab.simulate.packing import Op, OpFlag
 
@@ -103,6 +104,8 @@ class Target:
         The kind of their policy.
     cores
         Of the machine.
+    permits
+        How many threads may have it at a time.
     """
 
     ids: tuple[int, ...]
@@ -112,6 +115,7 @@ class Target:
     held: Held
     kind: str
     cores: int
+    permits: int = 1
 
     def site(self, text: str) -> Site | None:
         """Return the place that somebody means who writes `text`; None if there is none."""
@@ -132,8 +136,9 @@ def target_of(trace: Trace, batch: Batch, ids: Sequence[int], cores: int) -> Tar
     """
     lock = trace.lock(ids[0])
     used = tuple(id_ for id_ in ids if id_ in batch.kinds)
-    kind = batch.kinds[used[0]].kind if used else "parking"
-    return Target(used, lock.label, lock.type, _sites(trace, ids), _held(batch, used), kind, cores)
+    found = batch.kinds[used[0]] if used else LockKind("parking")
+    sites, held = _sites(trace, ids), _held(batch, used)
+    return Target(used, lock.label, lock.type, sites, held, found.kind, cores, found.permits)
 
 
 def _sites(trace: Trace, ids: Sequence[int]) -> tuple[Site, ...]:

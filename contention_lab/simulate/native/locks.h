@@ -35,16 +35,17 @@ take(state *s, sim_lock *lock, sim_thread *thread, int reading)
         *(lock == s->gil ? &thread->stats->gil_ns : &thread->stats->wait_ns) += waited;
         thread->lock = NULL;
     }
-    if (is_free(lock)) {
-        lock->busy_since = s->now;
-    }
-    if (reading) {
+    int was_free = is_free(lock);
+    if (reading || lock->policy->permits > 1) {
         lock->readers++;
     }
     else {
         lock->owner = thread;
         lock->next_held = thread->held;
         thread->held = lock;
+    }
+    if (was_free && !is_free(lock)) {
+        lock->busy_since = s->now;
     }
     if (lock == s->gil) {
         thread->has_gil = 1;
@@ -64,7 +65,8 @@ take(state *s, sim_lock *lock, sim_thread *thread, int reading)
 static inline void
 drop_ownership(state *s, sim_thread *thread, sim_lock *lock, int reading)
 {
-    if (reading) {
+    int was_free = is_free(lock);
+    if (reading || lock->policy->permits > 1) {
         lock->readers--;
     }
     else {
@@ -80,7 +82,7 @@ drop_ownership(state *s, sim_thread *thread, sim_lock *lock, int reading)
     if (lock == s->gil) {
         thread->has_gil = 0;
     }
-    if (is_free(lock)) {
+    if (!was_free && is_free(lock)) {
         book_busy(s, lock);
     }
 }

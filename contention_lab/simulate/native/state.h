@@ -71,7 +71,8 @@ struct sim_lock {
     int32_t index;
     sim_thread *owner, *last;
     sim_lock *next_held;
-    int64_t readers, writers_waiting, polling, spinning;
+    int64_t readers; /* those that have it together with others: permits that are out, too */
+    int64_t writers_waiting, polling, spinning;
     sim_thread *wait_first, *wait_last; /* parked ones; all of them where hand-offs are direct */
     sim_thread *spin_first, *spin_last; /* those on a core */
     int32_t waking; /* how many woken ones are on their way */
@@ -108,10 +109,11 @@ plan(state *s, double time, int32_t kind, int32_t who, uint32_t stamp)
     heap_push(&s->heap, time, kind, who, stamp);
 }
 
+/* Whether somebody may have it who does not share it with those that have it, as readers do. */
 static inline int
 is_free(const sim_lock *lock)
 {
-    return lock->owner == NULL && lock->readers == 0;
+    return lock->owner == NULL && lock->readers < lock->policy->permits;
 }
 
 static inline double

@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     int32_t order, spin_end, adaptive, costs, costs_length, wakes_at_once, gil_first,
-        pad;
+        permits;
     double spin_ns, backoff_min_ns, backoff_max_ns, acquire_ns, release_ns, transfer_ns, park_ns,
         wake_call_ns, wake_extra_ns;
 } lock_row;

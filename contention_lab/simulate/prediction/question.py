@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from contention_lab.simulate.batch.batch import SEMAPHORE
 from contention_lab.simulate.remedies import REMEDIES, RemedyError
 from contention_lab.simulate.remedies.site import known
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from contention_lab.simulate.batch.target import Target
     from contention_lab.simulate.remedies import Remedy
     from contention_lab.simulate.remedies.remedy import Change
+
+OF_SEMAPHORES: Final = ("permits", "narrow", "move-out", "faster", "remove")
+"""Remedies that make sense of what several threads do at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +76,7 @@ def _fix(text: str, target: Target) -> Fix:
 
 def _suggested(target: Target) -> Iterator[str]:
     for remedy in REMEDIES.values():
+        if target.kind == SEMAPHORE and remedy.kind not in OF_SEMAPHORES:
+            continue
         for argument in remedy.suggest(target):
             yield f"{remedy.kind}={argument}" if argument else remedy.kind

@@ -70,13 +70,14 @@ def take(state: State, lock: Lock, thread: Thread, reading: bool) -> float:
         row["longest_wait_ns"] = max(row["longest_wait_ns"], waited)
         state.results.threads[thread.index]["gil_ns" if lock is state.gil else "wait_ns"] += waited
         thread.lock = None
-    if lock.is_free():
-        lock.busy_since = state.now
-    if reading:
+    was_free = lock.is_free()
+    if reading or lock.permits > 1:
         lock.readers += 1
     else:
         lock.owner = thread
         thread.held.append(lock)
+    if was_free and not lock.is_free():
+        lock.busy_since = state.now
     if lock is state.gil:
         thread.has_gil, lock.drop, lock.barred = True, False, None
     cost = lock.acquire_ns
@@ -263,14 +264,15 @@ def release(state: State, thread: Thread, lock: Lock, reading: bool) -> float:
 
 def drop_ownership(state: State, thread: Thread, lock: Lock, reading: bool) -> None:
     """Make a lock free of one owner."""
-    if reading:
+    was_free = lock.is_free()
+    if reading or lock.permits > 1:
         lock.readers -= 1
     else:
         lock.owner = None
         thread.held.remove(lock)
     if lock is state.gil:
         thread.has_gil = False
-    if lock.is_free():
+    if not was_free and lock.is_free():
         state.book_busy(lock)
 
 

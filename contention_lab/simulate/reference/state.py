@@ -102,7 +102,8 @@ class Lock:
         self.costs = costs
         self.owner: Thread | None = None
         self.last: Thread | None = None
-        self.readers = 0
+        self.readers = 0  # those that have it together with others: permits that are out, too
+        self.permits = int(policy["permits"])
         # Parked ones; all of them where hand-offs are direct.
         self.waiters: deque[Thread] = deque()
         self.writers_waiting = 0
@@ -125,8 +126,8 @@ class Lock:
         return self.costs[min(len(self.spinners) + self.polling, len(self.costs) - 1)]
 
     def is_free(self) -> bool:
-        """Tell whether nobody owns it."""
-        return self.owner is None and self.readers == 0
+        """Tell whether somebody may have it who does not share it, as readers do."""
+        return self.owner is None and self.readers < self.permits
 
 
 class State:

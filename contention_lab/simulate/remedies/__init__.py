@@ -12,6 +12,7 @@ from contention_lab.simulate.remedies import (
     merge_calls,
     move_out,
     narrow,
+    permits,
     remove,
     shard,
 )
@@ -23,6 +24,7 @@ REMEDIES: Final[dict[str, Remedy]] = {
         narrow,
         move_out,
         shard,
+        permits,
         async_backend,
         faster,
         remove,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.simulate.batch.batch import LockKind
+from contention_lab.simulate.batch.batch import SEMAPHORE, LockKind
 from contention_lab.simulate.remedies.remedy import Remedy, RemedyError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def read(text: str, target: Target) -> Change:
 
 def suggest(target: Target) -> list[str]:
     """Return a mutex for what spins, and one that spins while it helps for what sleeps."""
+    if target.kind == SEMAPHORE:
+        return []
     return ["adaptive"] if target.kind == "parking" else ["parking"]
 
 

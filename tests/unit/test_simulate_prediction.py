@@ -221,6 +221,7 @@ def test_permits_that_others_give_back_are_signals_and_not_simulated(made: Any) 
     trace = made(pool(8, 2, others_give_back=True))
     crew = crew_of(trace)
 
+    assert crew is not None
     assert capacity(trace, next(iter(trace.locks))) == 0
     assert not batch_of(trace, crew).kinds
 
@@ -350,3 +351,26 @@ def test_more_spinning_threads_than_cores_are_less_certain(made: Any) -> None:
     assert few["lock=ticket"] > 1.5
     assert few["lock=parking"] < 1.3
     assert max(enough.values()) < 1.3
+
+
+def test_tasks_of_an_event_loop_are_no_threads_to_predict(made: Any) -> None:
+    builder = TraceBuilder(meta={"python": {"gil": True}}, duration_ns=1000 * US)
+    builder.add_thread("MainThread", native_id=7, end_ns=1000 * US, cpu_ns=900 * US, is_main=True)
+    for number in range(3):
+        builder.add_thread(f"Task-{number}", native_id=7, end_ns=1000 * US, is_task=True)
+    builder.add_lock("asyncio.Lock", name="store")
+
+    with pytest.raises(PredictionError, match="take turns on one thread"):
+        predicted(made(builder), 1, 2)
+
+
+def test_waits_for_others_to_do_something_are_said_to_be_left_out(made: Any) -> None:
+    builder = queue_of_workers(2)
+    silent = predicted(made(builder), 2).batch.notes
+    event = builder.add_lock("threading.Event", name="ready")
+    waiter = builder.add_thread("waiter", end_ns=16_000 * US, cpu_ns=8_000 * US)
+    builder.add_wait(event, waiter, 0, 8_000 * US, kind=WaitKind.COORDINATION)
+    told = predicted(made(builder), 2).batch.notes
+
+    assert not any("conditions" in note for note in silent)
+    assert any("conditions, events, queues" in note for note in told)

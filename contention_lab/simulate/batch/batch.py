@@ -40,6 +40,8 @@ STRETCHES: Final = 24
 STARVED: Final = 0.2
 """Share of the crew's time that it waited for others to do something, from which on these others
 count for when the batch ends."""
+TOLD: Final = 0.05
+"""Share of the time spent waiting for others to do something from which on it is told."""
 EVENTS: Final = 400_000
 """Recorded waits and holds that are read; of more, those in a stretch from the middle."""
 
@@ -206,6 +208,8 @@ def batch_of(trace: Trace, crew: Crew, *, events: int = EVENTS, steps: int = STE
     beside = [history(trace, thread, span) for thread in crew.others]
     whole = sum(float(one.spent_ns[-1]) for one in read)
     awaited = sum(_awaited_ns(one) for one in read)
+    all_awaited = awaited + sum(_awaited_ns(one) for one in beside)
+    all_time = whole + sum(float(one.spent_ns[-1]) for one in beside)
     scale = crew.wall_ns / max(1, span[1] - span[0])
     own = [_without_waits(one) for one in read]
     kept = sum(len(one.ops) for one in own) + sum(len(one.ops) for one in beside)
@@ -225,7 +229,7 @@ def batch_of(trace: Trace, crew: Crew, *, events: int = EVENTS, steps: int = STE
         threads=crew.threads,
         each_its_own=len(crew.members) == crew.threads,
         awaits_others=awaited > STARVED * max(whole, 1.0),
-        notes=_notes(trace),
+        notes=_notes(trace, all_awaited / max(all_time, 1.0)),
     )
 
 
@@ -275,8 +279,13 @@ def _targets(one: History) -> np.ndarray:
     return targets
 
 
-def _notes(trace: Trace) -> tuple[str, ...]:
+def _notes(trace: Trace, awaited: float) -> tuple[str, ...]:
     notes = []
+    if awaited > TOLD:
+        notes.append(
+            f"waits for others to do something (conditions, events, queues), {awaited:.0%} of the "
+            "threads' time, are left out: where work has an order to keep, times may be longer"
+        )
     if any(thread.is_task for thread in trace.threads.values()):
         notes.append("tasks of an event loop are simulated as the thread they run on")
     limited: dict[bool, set[str]] = {True: set(), False: set()}

@@ -140,7 +140,7 @@ def predict(
     Raises
     ------
     PredictionError
-        No thread worked.
+        No thread worked, or only one, which runs tasks.
     RemedyError
         A remedy is unknown, or makes no sense here.
     """
@@ -152,6 +152,11 @@ def predict(
     crew = crew_of(trace, locks)
     if crew is None:
         raise PredictionError("no thread of this recording did any work: nothing to predict")
+    if _is_event_loop(trace, crew):
+        raise PredictionError(
+            "the work is that of tasks of an event loop, which take turns on one thread: more "
+            "threads or other locks would not change that (`diagnose` says who keeps them waiting)"
+        )
     batch = batch_of(trace, crew)
     if not batch.work_ns > 0:
         raise PredictionError("no thread of this recording did any work: nothing to predict")
@@ -184,6 +189,13 @@ def predict(
         recorded, crew, batch, target, cores, asked.gil, at, outside, curve, tuple(options),
         tuple(left_out),
     )  # fmt: skip
+
+
+def _is_event_loop(trace: Trace, crew: Crew) -> bool:
+    """Tell whether all the work was done by one thread that runs tasks."""
+    loops = {thread.native_id for thread in trace.threads.values() if thread.is_task}
+    members = {trace.thread(id_).native_id for id_ in crew.members}
+    return len(members) == 1 and members <= loops
 
 
 def thread_counts(recorded: int, cores: int) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ Remedies, as `--fix` takes them (may be repeated; without it all that apply):
   remove                do without the lock
   async-backend         queue the native work done under it
   permits=N             a semaphore with N permits
-  lock=KIND             test-and-set, back-off, ticket, mcs, parking or adaptive
+  lock=KIND             test-and-set, back-off, ticket, mcs, parking or adaptive;
+                        rwlock: only what it can bring at best
   merge-calls=N         take the lock once for N calls
   channel               let a server thread do the work
 SITE is a function that takes the lock (`Server.backward`), or its place (`server.py:40`).

@@ -44,6 +44,11 @@ def summary(found: Mapping[str, Any]) -> str:
             f"no remedy for `{lock}` brings more than {number(gain['bound'])} times with "
             f"{where}{free}: {_limit(_at(best['points'], found['compared_at']))} limits it then"
         )
+    if best["at_best"]:
+        return (
+            f"`{best['fix']}` makes it at best {number(gain['times'])} times as fast with "
+            f"{where}{free}: {best['warning']}"
+        )
     sold = "" if best["lifts_serial_share"] else "; what is serial stays serial"
     return (
         f"`{best['fix']}` makes it {number(gain['times'])} times as fast "
@@ -83,7 +88,7 @@ def recorded_lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     if abs(run["error"]) > UNEXPLAINED:
         yield (
-            "so it does not explain this run: semaphores, conditions, spinning in Python and what "
+            "so it does not explain this run: conditions, signals, spinning in Python and what "
             "threads hand to each other are not simulated; believe the bounds only"
         )
     elif run["missed"]:
@@ -117,7 +122,13 @@ def remedy_lines(found: Mapping[str, Any]) -> Iterator[str]:
         gain = one["gain"]
         interval = f"{number(gain['low'])} to {number(gain['high'])}"
         times = "".join(f"{seconds(_at(one['points'], count)['time_s']):>9}" for count in shown)
-        serial = "less" if one["lifts_serial_share"] else "the same"
+        serial = (
+            "less at best"
+            if one["at_best"]
+            else "less"
+            if one["lifts_serial_share"]
+            else "the same"
+        )
         yield (
             f"{_cut(one['fix']):<{width}} {number(gain['times']):>6} {interval:>14} "
             f"{number(gain['bound']):>8}{times}  {serial}"

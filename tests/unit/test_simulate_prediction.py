@@ -374,3 +374,19 @@ def test_waits_for_others_to_do_something_are_said_to_be_left_out(made: Any) -> 
 
     assert not any("conditions" in note for note in silent)
     assert any("conditions, events, queues" in note for note in told)
+
+
+def test_of_a_reader_writer_lock_only_the_best_is_told(written: Path) -> None:
+    words = [str(written), "--threads", "1,4", "--fix", "lock=rwlock", "--fix", "remove"]
+    asked = CliRunner().invoke(command, [*words, "--json"], standalone_mode=False)
+    best, bound = json.loads(asked.stdout[asked.stdout.index("{") :])["remedies"]
+    alone = CliRunner().invoke(command, words[:-2], standalone_mode=False)
+
+    assert (best["fix"], bound["fix"]) == ("remove", "lock=rwlock")
+    assert bound["at_best"]
+    assert not best["at_best"]
+    assert bound["gain"]["times"] == best["gain"]["times"]
+    assert bound["gain"]["low"] == 1.0
+    assert "does not tell reads from writes" in bound["warning"]
+    assert "makes it at best" in alone.stderr
+    assert "less at best" in alone.stdout

@@ -61,6 +61,7 @@ def _option(batch: Batch, option: Option) -> dict[str, Any]:
         "about": fix.remedy.about,
         "warning": fix.remedy.warning,
         "lifts_serial_share": fix.remedy.lifts,
+        "at_best": fix.at_best,
         "gain": _gain(option.gain),
         "points": [_forecast(batch, one) for one in option.curve],
     }

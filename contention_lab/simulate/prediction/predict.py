@@ -182,9 +182,12 @@ def predict(
                 left_out.append(f"{fix.text}: {error}")
                 continue
             place = threads.index(at)
-            options.append(Option(fix, changed, model.gain(curve[place], changed[place])))
+            gain = model.gain(curve[place], changed[place])
+            if fix.at_best:
+                gain = replace(gain, low=min(gain.low, 1.0))
+            options.append(Option(fix, changed, gain))
     # What brings the same to two digits stays in the order of kinds: what can be done comes first.
-    options.sort(key=lambda option: -float(f"{option.gain.times:.2g}"))
+    options.sort(key=lambda option: (option.fix.at_best, -float(f"{option.gain.times:.2g}")))
     return Prediction(
         recorded, crew, batch, target, cores, asked.gil, at, outside, curve, tuple(options),
         tuple(left_out),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.simulate.batch.batch import SEMAPHORE
@@ -33,11 +33,14 @@ class Fix:
         Which it is.
     change
         What it does to a batch.
+    at_best
+        Only the best that it can bring is known.
     """
 
     text: str
     remedy: Remedy
     change: Change
+    at_best: bool = False
 
     def applied(self, batch: Batch) -> Batch:
         """Return the batch with the remedy applied."""
@@ -71,7 +74,10 @@ def _fix(text: str, target: Target) -> Fix:
         raise RemedyError(f"no remedy {text!r}; one of: {forms}; {known(target)}")
     if not equals and "=" in remedy.form:
         raise RemedyError(f"{text}: write {remedy.form}; {known(target)}")
-    return Fix(text, remedy, remedy.read(argument, target))
+    change, why = remedy.read(argument, target), remedy.at_best.get(argument)
+    if why is not None:
+        return Fix(text, replace(remedy, warning=why, lifts=True), change, at_best=True)
+    return Fix(text, remedy, change)
 
 
 def _suggested(target: Target) -> Iterator[str]:

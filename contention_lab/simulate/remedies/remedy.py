@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from contention_lab.simulate.batch.batch import Batch
@@ -40,6 +40,8 @@ class Remedy:
         From its argument and the lock to what it does to a batch; raises `RemedyError`.
     suggest
         The arguments worth trying with a lock, "" for none; empty where it does not apply.
+    at_best
+        Arguments of which a trace says only what they can bring at best, and why that is so.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Remedy:
     lifts: bool
     read: Callable[[str, Target], Change]
     suggest: Callable[[Target], Sequence[str]]
+    at_best: Mapping[str, str] = field(default_factory=dict)
 
 
 def nothing_more(text: str, form: str) -> None:

@@ -13,6 +13,7 @@ wall), a lock in brackets if it is not all of them, and a limit: 'wait>+20%', 'p
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -103,6 +104,9 @@ def command(
         click.echo(output, err=as_json)
         if show:
             open_page(output)
+    else:
+        words = shlex.join(["contention-lab", "diff", str(before), str(after), "-o", "diff.html"])
+        click.echo(f"next: {words}", err=True)
     if any(outcome.failed for outcome in outcomes):
         raise click.exceptions.Exit(VIOLATED)
 

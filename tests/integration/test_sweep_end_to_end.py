@@ -160,6 +160,20 @@ def test_the_result_has_what_was_measured_and_what_it_means(finished: Finished) 
     assert "vault" in {row["lock"] for row in result["locks"]}  # beside threading's own
 
 
+@pytest.mark.parametrize("holds_source", [True, False])
+def test_source_is_left_out_where_that_is_asked_for(bank: Path, holds_source: bool) -> None:
+    told = [] if holds_source else ["--no-source"]
+    answer = lab(
+        bank, "run", "./bank.toml", "--threads", "1,4", "--repeats", "1",
+        "--set", "transfers=10", *told,
+    )  # fmt: skip
+
+    assert answer.returncode == 0, answer.stderr
+    page = (bank / "reports" / "bank" / "report.html").read_text()
+    assert ('<pre class="source"' in page) == holds_source
+    assert ("holds no source code" in page) != holds_source
+
+
 def test_variants_are_compared_in_one_run(bank: Path) -> None:
     text = (bank / "bank.toml").read_text().replace("hold_s = 0.003\n", "")
     (bank / "bank.toml").write_text(text + '\n[variants]\nkey = "hold_s"\nvalues = [0.001]\n')

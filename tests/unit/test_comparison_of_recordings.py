@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -228,6 +229,18 @@ def test_folders_are_repeats_and_a_violated_condition_is_status_3(tmp_path: Path
     assert "FAILED: wait>+20%" in result.stderr
     assert "Catalog._lock (catalog.py:15)" in result.stdout
     assert 'failures="1"' in junit.read_text()
+
+
+def test_the_answer_ends_with_how_to_see_it_as_a_page(tmp_path: Path) -> None:
+    sides = [str(folder(tmp_path / name, wait)) for name, wait in (("a b", 100), ("c", 50))]
+    page = str(tmp_path / "diff.html")
+
+    plain = CliRunner().invoke(command, sides)
+    with_page = CliRunner().invoke(command, [*sides, "-o", page])
+
+    words = ["contention-lab", "diff", *sides, "-o", "diff.html"]
+    assert plain.stderr.splitlines()[-1] == f"next: {shlex.join(words)}"
+    assert "next:" not in with_page.stderr
 
 
 def test_the_comparison_is_printed_as_json(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ What is measured
 ----------------
 Pages of a flame graph with so many frames, of a timeline with so many intervals, and of the
 difference of two such flame graphs are opened in headless Chromium, 1280 pixels wide, as files.
-`opens` is when the page had been loaded and its views were drawn, of three openings the median;
+`opens` is when the page had been loaded and what is in sight was drawn, and `all drawn` when the
+views further down were drawn, too, of three openings the median;
 acts are medians of nine, measured inside the page around the event handlers, drawing included.
 Sizes are of the file. The page without data is that of an empty trace: what remains is style,
 scripts and words. It exits with 1 if a goal is missed. Other programs that compute make times
@@ -105,6 +106,16 @@ OPENED: Final = """() => {
   }
   return performance.getEntriesByType("navigation")[0].loadEventEnd;
 }"""
+ALL_DRAWN: Final = """() => new Promise((drawn) => {
+  const look = () => {
+    if (!document.documentElement.classList.contains("ready")) return setTimeout(look, 1);
+    for (const canvas of document.querySelectorAll("canvas")) {
+      canvas.getContext("2d").getImageData(0, 0, 1, 1);
+    }
+    drawn(performance.now());
+  };
+  look();
+})"""
 
 
 class Figure(NamedTuple):
@@ -167,14 +178,16 @@ def _speeds(frames: int, intervals: int) -> list[Figure]:
         for number, (what, text, script, section) in enumerate(pages):
             file = Path(folder) / f"{number}.html"
             file.write_text(text, encoding="utf-8")
-            opened = []
+            opened, drawn = [], []
             for _ in range(OPENINGS):
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
                 page.goto(file.as_uri())
                 opened.append(page.evaluate(OPENED))
+                drawn.append(page.evaluate(ALL_DRAWN))
                 if len(opened) < OPENINGS:
                     page.close()
             found.append(Figure(f"{what}: opens", statistics.median(opened), OPEN_MS, "ms"))
+            found.append(Figure(f"{what}: all drawn", statistics.median(drawn), OPEN_MS, "ms"))
             times = page.evaluate(
                 f"(section) => {{{MEDIAN} return ({script})(section); }}", section
             )

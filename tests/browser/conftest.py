@@ -25,6 +25,8 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+READY = "html.ready, html:not(.scripted)"
+"""All that a page draws has been drawn, or it has no script."""
 Opener = Callable[..., Any]
 
 
@@ -71,6 +73,7 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Opener]:
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri() + fragment)
+        page.wait_for_selector(READY, state="attached")
         return page
 
     yield opened

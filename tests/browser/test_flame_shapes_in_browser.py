@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from report_case import flagship_trace
 
 from contention_lab.analysis import FlameNode, flame
 from contention_lab.report import trace_page
+from contention_lab.trace import Trace, TraceBuilder, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Opener = Callable[..., Any]
 DIAGNOSIS = {"verdict": "", "summary": "Threads wait.", "findings": []}
@@ -115,3 +119,63 @@ def test_what_a_link_wants_and_is_not_there_is_not_chosen(open_page: Opener, tex
 
     assert page.input_value(THREAD) == ""
     assert page.locator("#flame [data-flame=canvas]").is_visible()
+
+
+ROWS = """canvas => Math.round(canvas.clientHeight / (1.4 * parseFloat(
+  getComputedStyle(document.documentElement).fontSize)))"""
+"""Rows that the canvas has room for."""
+
+
+def deep_speck() -> Trace:
+    """One place waits nearly all the time, another for a hundred-thousandth of it, far down."""
+    builder = TraceBuilder()
+    lock, one, other = builder.add_lock(name="lock"), builder.add_thread(), builder.add_thread()
+    wide = builder.add_stack(builder.add_frame("wide", "/a.py", 1))
+    frames = [builder.add_frame(f"deep_{i}", "/b.py", i + 1) for i in range(20)]
+    deep = builder.add_stack(*frames)
+    builder.add_wait(lock, one, 0, 10**9, stack=wide)
+    builder.add_wait(lock, other, 0, 10**4, stack=deep)
+    return parse(builder.bytes())
+
+
+def test_no_rows_are_kept_for_what_is_too_narrow_to_be_seen(open_page: Opener) -> None:
+    page = open_page(trace_page([deep_speck()], [DIAGNOSIS]))
+    canvas = "#flame [data-flame=canvas]"
+
+    assert page.eval_on_selector(canvas, ROWS) == 3  # all, wide, its lock
+
+    page.fill("#flame [data-flame=search]", "deep_0")
+    assert page.eval_on_selector(canvas, ROWS) > 20  # what is found is shown
+    page.fill("#flame [data-flame=search]", "")
+    assert page.eval_on_selector(canvas, ROWS) == 3
+
+    page.focus(canvas)
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert page.locator(READOUT).inner_text().startswith("deep_19")
+    assert page.eval_on_selector(canvas, ROWS) > 20  # zoomed, all of it is wide enough
+
+
+def test_the_place_that_is_read_out_leads_to_its_source(open_page: Opener, tmp_path: Path) -> None:
+    file = tmp_path / "catalog.py"
+    file.write_text("def get(lock):\n    with lock:\n        return 1\n")
+    builder = TraceBuilder(start_unix_ns=4_000_000_000 * 10**9)
+    lock, one = builder.add_lock(name="catalog"), builder.add_thread("one")
+    stack = builder.add_stack(builder.add_frame("get", str(file), 2, first_line=1))
+    builder.add_wait(lock, one, 10, 10**9, stack=stack)
+    trace = parse(builder.bytes())
+    pages = [open_page(trace_page([trace], [DIAGNOSIS], source=source)) for source in (True, False)]
+    for page in pages:
+        page.focus("#flame [data-flame=canvas]")
+        page.keyboard.press("ArrowDown")
+
+    said = [page.locator(READOUT).inner_text() for page in pages]
+    assert said[0] == said[1]
+    assert said[0].startswith("get (")
+    assert pages[1].locator(f"{READOUT} a").count() == 0
+    link = pages[0].locator(f"{READOUT} a")
+    assert link.inner_text().endswith("catalog.py:2")
+    link.click()
+    shown = pages[0].locator("details.excerpt pre")
+    assert shown.is_visible()
+    assert "with lock:" in shown.inner_text()

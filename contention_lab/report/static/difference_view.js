@@ -13,7 +13,11 @@ class DifferenceView extends FlameView {
     }
   }
 
-  begin() { this.choose(this.view); }
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
+    this.choose(this.view);
+  }
 
   // The words below the graph are of the runs that the page was made with.
   choose(view) {
@@ -24,6 +28,8 @@ class DifferenceView extends FlameView {
   }
 
   restore(wanted) {
+    if (![...wanted.keys()].some((key) => key.startsWith("difference-"))) return;
+    this.begin();
     for (const chooser of this.choosers.filter(Boolean)) {
       const run = wanted.get(chooser.id) ?? "";
       if (!Object.hasOwn(this.data.points, run)) continue;

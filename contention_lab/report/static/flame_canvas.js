@@ -5,6 +5,7 @@
 const ROW_REM = 1.4; // height of a row, and with it of its text, in units of the page's text
 const SHADES = 5;
 const SHADE_STEP = 0.06;
+const LEAST_PX = 0.5; // nodes below it are drawn as one run
 
 class FlameCanvas {
   constructor(box, canvas, spacer) {
@@ -56,11 +57,39 @@ class FlameCanvas {
     if (!this.tree) return;
     this.recolour();
     this.widths.clear();
+    this.#fit();
+    this.draw();
+  }
+
+  // Draw anew with as many rows as have something to show now, and this node in view.
+  update(node = -1) {
+    if (this.rows !== this.#shownRows()) this.#fit();
+    if (node >= 0) this.reveal(node);
+    this.draw();
+  }
+
+  // As many rows as the zoom has nodes wide enough to be seen; more for what is chosen or found.
+  #shownRows() {
+    const { tree, zoomed, chosen } = this;
+    const least = LEAST_PX / this.scale;
+    let rows = Math.max(tree.depth[zoomed], chosen < 0 ? 0 : tree.depth[chosen]) + 1;
+    for (let node = zoomed; node < tree.end[zoomed]; node++) {
+      if (tree.depth[node] >= rows && tree.total[node] >= least) rows = tree.depth[node] + 1;
+    }
+    for (let row = tree.rows; row > rows; row--) {
+      if (tree.hit(tree.rowStart[row - 1], tree.rowStart[row])) return row;
+    }
+    return rows;
+  }
+
+  #fit() {
+    this.width = this.box.clientWidth;
+    this.rows = this.#shownRows();
     const whole = this.wholeHeight;
     const height = Math.min(whole, Math.round(window.innerHeight * 0.66));
     this.box.style.height = `${height}px`;
     this.spacer.style.height = `${whole - height}px`;
-    this.width = this.box.clientWidth;
+    this.width = this.box.clientWidth; // less where there is a scroll bar now
     this.height = height;
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * ratio);
@@ -68,10 +97,9 @@ class FlameCanvas {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${height}px`;
     this.ratio = ratio;
-    this.draw();
   }
 
-  get wholeHeight() { return this.tree.rows * this.row; }
+  get wholeHeight() { return this.rows * this.row; }
 
   // Draw all rows by another context.
   drawnOn(context) {
@@ -93,7 +121,7 @@ class FlameCanvas {
     context.direction = "ltr";
     this.drawn = 0;
     const first = Math.floor(this.box.scrollTop / this.row);
-    const last = Math.min(tree.rows - 1, Math.floor((this.box.scrollTop + this.height) / this.row));
+    const last = Math.min(this.rows - 1, Math.floor((this.box.scrollTop + this.height) / this.row));
     for (let row = first; row <= last; row++) this.#drawRow(row);
   }
 
@@ -113,14 +141,14 @@ class FlameCanvas {
       const left = (tree.start[node] - from) * scale;
       if (left >= width) break;
       const right = left + tree.total[node] * scale;
-      if (right - left < 0.5) {
-        const next = Math.max(place + 1, tree.firstAfter(place, end, from + (left + 0.5) / scale));
+      if (right - left < LEAST_PX) {
+        const next = Math.max(place + 1, tree.firstAfter(place, end, from + (left + LEAST_PX) / scale));
         const colour = tree.hit(place, next) ? this.hitColour : this.runColour(place, next);
-        if (!run || run.colour !== colour || left - run.right > 0.5) {
+        if (!run || run.colour !== colour || left - run.right > LEAST_PX) {
           close();
           run = { left, colour };
         }
-        run.right = left + 0.5;
+        run.right = left + LEAST_PX;
         place = next;
       } else {
         close();
@@ -183,8 +211,7 @@ class FlameCanvas {
 
   zoom(node) {
     this.zoomed = node;
-    this.reveal(node);
-    this.draw();
+    this.update(node);
   }
 
   choose(node) {
@@ -194,8 +221,7 @@ class FlameCanvas {
     const outside = tree.start[node] >= from + tree.total[this.zoomed] ||
       tree.start[node] + tree.total[node] <= from;
     if (outside) this.zoomed = tree.parent[node] < 0 ? 0 : tree.parent[node];
-    this.reveal(node);
-    this.draw();
+    this.update(node);
   }
 
   // Scroll so that the row of a node is visible.

@@ -97,7 +97,8 @@ class FlameView {
     this.graph.box.hidden = tree === null;
     this.tooltip.hidden = true;
     if (this.tree) this.graph.show(this.tree, view);
-    this.readout.textContent = this.tree ? this.describe(0) : "";
+    if (this.tree) this.tell(0);
+    else this.readout.textContent = "";
     this.canvas.ariaLabel = this.#inWords();
     this.search();
   }
@@ -145,7 +146,7 @@ class FlameView {
     const found = this.tree.search(text);
     const frames = `${found.nodes.toLocaleString("en-US")} ${found.nodes === 1 ? "frame" : "frames"}`;
     this.matches.textContent = text ? `${frames}, ${this.covered(found)}` : "";
-    this.graph.draw();
+    this.graph.update();
   }
 
   // What the matches of a search cover.
@@ -155,12 +156,12 @@ class FlameView {
     this.graph.chosen = node;
     this.graph.zoom(node);
     this.#keep("frame", node || null);
-    this.readout.textContent = this.describe(node);
+    this.tell(node);
   }
 
   select(node) {
     this.graph.choose(node);
-    this.readout.textContent = this.describe(node);
+    this.tell(node);
   }
 
   reset() {
@@ -168,6 +169,24 @@ class FlameView {
     this.searchField.value = "";
     this.search();
     this.zoom(0);
+  }
+
+  // Read out a node; its place leads to its source where the page has it.
+  tell(node) {
+    const text = this.describe(node);
+    const place = this.tree.where(node);
+    const at = text.indexOf(`(${place})`) + 1;
+    const excerpt = place && Array.from(document.querySelectorAll("details.excerpt"))
+      .find((one) => one.dataset.place === place);
+    if (!excerpt || !at) {
+      this.readout.textContent = text;
+      return;
+    }
+    const link = document.createElement("a");
+    link.href = `#${excerpt.querySelector("[id]").id}`;
+    link.textContent = place;
+    link.addEventListener("click", () => { excerpt.open = true; });
+    this.readout.replaceChildren(text.slice(0, at), link, text.slice(at + place.length));
   }
 
   describe(node) {

@@ -36,6 +36,23 @@ function restore(wanted) {
   if (timeline) timeline.restore(wanted);
 }
 
+// Make what is further down once it comes near, and at the latest when there is nothing else to do:
+// the page opens sooner, and who scrolls finds it there. Then the page is of class `ready`.
+function beginLater(views) {
+  const finish = () => {
+    for (const [view] of views) view.begin();
+    document.documentElement.classList.add("ready");
+  };
+  const seen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (isIntersecting) views.find(([, root]) => root === target)[0].begin();
+    }
+  }, { rootMargin: "50%" });
+  for (const [, root] of views) seen.observe(root);
+  addEventListener("load", () => setTimeout(finish));
+  addEventListener("beforeprint", finish);
+}
+
 setUpTheme(document.getElementById("theme"), () => {
   for (const view of [flame, difference]) {
     if (!view || !view.tree) continue;
@@ -58,8 +75,8 @@ if (chooser) {
   });
   showPoint(chooser.value);
 }
-if (difference) difference.begin();
 restore(wanted);
+beginLater([[timeline, timelineRoot], [difference, differenceRoot]].filter(([view]) => view));
 
 for (const table of document.querySelectorAll("table")) setUpTable(table);
 setUpPlots([[flame, "Flame graph"], [difference, "Difference flame graph"], [timeline, "Timeline"]]

@@ -67,8 +67,19 @@ class TimelineView {
     canvas.addEventListener("pointerleave", () => { this.tooltip.hidden = true; });
   }
 
-  // Show another run, whole.
+  // Show another run, whole; before `begin`, when it is time for that.
   showPoint(key) {
+    this.point = key;
+    if (this.begun) this.#show(key);
+  }
+
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
+    if (this.point !== undefined) this.#show(this.point);
+  }
+
+  #show(key) {
     const data = this.data.points[key].timeline;
     const nothing = !data || !data.rows;
     this.empty.hidden = !nothing;
@@ -86,7 +97,9 @@ class TimelineView {
 
   // Show what a link wants.
   restore(wanted) {
-    if (!this.model || !(wanted.has("timeline") || wanted.has("wait"))) return;
+    if (!(wanted.has("timeline") || wanted.has("wait"))) return;
+    this.begin();
+    if (!this.model) return;
     const wait = hashNumber(wanted.get("wait"));
     if (wait >= 0 && wait < this.model.waits.size) this.choose("waits", wait);
     const [, from, to] = /^(\d{1,15})-(\d{1,15})$/.exec(wanted.get("timeline") ?? "") ?? [];

@@ -9,7 +9,8 @@ such a moment; a ring has one lock in it at least.
 
 Left out are locks that several threads hold at once, since another permit could come back, and
 locks released by a thread that did not acquire them: there "who holds it" does not tell who would
-have let it go.
+have let it go. A semaphore all of whose permits that are out were taken by the thread that waits,
+in code that is still going on around the wait, is like a lock of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from contention_lab.analysis.intervals import hold_spans, lock_waits
 from contention_lab.analysis.joined import Joined, joins
 from contention_lab.analysis.lock_order import signals
 from contention_lab.analysis.overlap import on_one_line
-from contention_lab.trace import HoldFlag, Outcome
+from contention_lab.analysis.sites import is_user_code
+from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,10 +184,27 @@ class _WaitFor:
         if hold is not None:
             return Link(wait, thread, lock, int(self._trace.hold_columns["thread"][hold]), hold)
         holder = int(record["holder"])
+        if record["outcome"] == Outcome.OPEN and not holder and self._has_all(record):
+            return Link(wait, thread, lock, thread, -1)
         if record["outcome"] != Outcome.OPEN or not holder or self._was_over(wait, lock, holder):
             return None
         # A hold that is open as well, and was not recorded: the wait says who had it.
         return Link(wait, thread, lock, holder, -1)
+
+    def _has_all(self, record: np.void) -> bool:
+        """Tell whether who waits took all permits that are out in code that has called this.
+
+        Whoever takes one after the other at the same place expects others to give them back.
+        """
+        site = self._trace.frames.get(int(record["holder_site"]))
+        if site is None or record["kind"] != WaitKind.CONTENTION:
+            return False
+        frames = [
+            one for one in self._trace.stack(int(record["stack"])) if is_user_code(one.filename)
+        ]
+        return any(
+            (one.filename, one.function) == (site.filename, site.function) for one in frames[1:]
+        )
 
     def _was_over(self, wait: int, lock: int, holder: int) -> bool:
         """Tell whether a holder is known to have released the lock since the wait began."""

@@ -27,7 +27,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     and the wait ended without the lock: by a timeout, an interrupt, or with the recording. Unless
     it still waited at the end, it did so for a hundredth of a second or more. A lock that is ever
     released by another thread than acquired it is a signal, and waiting for one's own is how it is
-    used: of such a lock it is not said.
+    used: of such a lock it is not said. Of a semaphore it is said only at the end of the recording,
+    of a thread that took all permits that are out in code that has called what waits.
 
     Severity is the share of the wall time during which a thread stood so; where one did at the end
     of the recording, all of it, since it would have for ever.
@@ -64,10 +65,11 @@ def summary(still: Standstill, lock: AccusedLock) -> str:
     holder = still.culprits[0].code
     since = f", which it took in {place(holder)}" if holder else ""
     where = place(still.victims[0].site)
+    release = "has given one back" if "Semaphore" in lock.type else "can let it go"
     kind = "task" if lock.type.startswith("asyncio.") else "thread"
     return (
         f"A {kind} waits{often} in {where} for `{lock.name}` while it holds it itself"
-        f"{since}: {duration(still.lasted_s)} in all, {ended}; nobody else can let it go."
+        f"{since}: {duration(still.lasted_s)} in all, {ended}; nobody else {release}."
     )
 
 

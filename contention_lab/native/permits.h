@@ -229,10 +229,14 @@ static PyObject *
 cl_permits_others(PyObject *object, PyObject *unused)
 {
     (void)unused;
+    cl_permits *self = (cl_permits *)object;
     cl_permit permit = {0};
     cl_thread *thread = cl_recording_thread();
-    cl_permits_other((cl_permits *)object, thread == NULL ? 0 : thread->id, &permit, NULL);
-    cl_permits_publish((cl_permits *)object);
+    if (!cl_permits_other(self, thread == NULL ? 0 : thread->id, &permit, NULL)
+        && cl_permits_other(self, 0, &permit, NULL)) {
+        permit.party = 0; /* all that are out are this thread's own */
+    }
+    cl_permits_publish(self);
     return Py_BuildValue("II", permit.party, permit.site);
 }
 
@@ -339,7 +343,8 @@ static PyMethodDef cl_permits_methods[] = {
      "take(count)\n--\n\nThis thread has a permit from now on; count: no wait has counted that."},
     {"give", cl_permits_give, METH_O, "give(end_ns)\n--\n\nThis thread gave a permit back."},
     {"others", cl_permits_others, METH_NOARGS,
-     "others()\n--\n\nParty and site of the oldest permit that is not this thread's; or zeros."},
+     "others()\n--\n\nParty and site of the oldest permit that is not this thread's; if all are, 0 and the\n"
+     "site of its oldest, and zeros if none is out."},
     {"since", cl_permits_since, METH_O,
      "since(party)\n--\n\nSince when it has the permit that it took last; 0 if it has none."},
     {NULL, NULL, 0, NULL},

@@ -327,3 +327,38 @@ def test_tasks_that_wait_for_each_other_are_called_tasks() -> None:
     diagnosis = diagnose(parse(builder.bytes()))
     assert diagnosis.verdict == "lock-order-deadlock"
     assert "task Task-1 waits" in diagnosis.summary
+
+
+def own_permits(
+    *, around: str = "parent", kind: WaitKind = WaitKind.CONTENTION, outcome: Outcome = Outcome.OPEN
+) -> Program:
+    """A thread that has all permits that are out, taken in `parent`, and waits for one more."""
+    program = Program()
+    builder = program.builder
+    permit = builder.add_lock("threading.Semaphore", site=program.place("<module>", 3))
+    builder.add_wait(
+        permit,
+        program.one,
+        200 * MS,
+        0 if outcome == Outcome.OPEN else 900 * MS,
+        holder_site=program.place("parent", 41),
+        outcome=outcome,
+        kind=kind,
+        stack=program.stack(("child", 52), (around, 42)),
+    )
+    return program
+
+
+def test_a_thread_that_needs_one_more_permit_than_there_are_waits_for_itself() -> None:
+    (finding,) = own_permits().of_kind("self-deadlock")
+
+    assert finding.lock is not None
+    assert finding.lock.type == "threading.Semaphore"
+    assert "which it took in `parent` (work.py:41)" in finding.summary
+    assert "nobody else has given one back" in finding.summary
+
+
+def test_whoever_takes_permits_that_others_give_back_is_no_deadlock() -> None:
+    assert not own_permits(around="main").of_kind("self-deadlock")
+    assert not own_permits(kind=WaitKind.COORDINATION).of_kind("self-deadlock")
+    assert not own_permits(outcome=Outcome.TIMED_OUT).of_kind("self-deadlock")

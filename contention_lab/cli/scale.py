@@ -1,4 +1,4 @@
-r"""Sweep any command over thread counts, and say how it scales.
+"""Sweep any command over thread counts, and say how it scales.
 
 {threads} in COMMAND stands for the number of threads. Every run is a fresh process; runs are made
 in random order and repeated. The law, the verdict and a forecast go to a page in reports/NAME/.
@@ -7,7 +7,7 @@ Ctrl-C keeps what is finished, and `--resume` goes on from there.
 \b
   contention-lab scale --threads 1,2,4,8 -- python bench.py --workers {threads}
   contention-lab scale --time-regex 'took ([0-9.]+) s' -- make -j{threads} bench
-"""
+"""  # noqa: D301  (click needs the character, not its name)
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ Kind = Literal["retrograde", "cliff", "saturated", "sublinear", "scales", "too-f
 
 RETROGRADE: Final = 0.95
 """The largest count must lose more than this share of the best throughput to count as falling."""
+NEARLY_ALL: Final = 0.9
+"""Share of pairs of repeats, one with each count, in which the larger one has to be the slower."""
 
 EFFICIENT: Final = 0.8
 """A speed-up of at least this share of the threads is called scaling."""
@@ -99,7 +101,7 @@ def verdict_on(
             notes,
             "measure at least four thread counts, doubling each time: 1 2 4 8",
         )
-    kind = _kind(counts, seconds, cliffs(table.threads, table.seconds))
+    kind = _kind(table, counts, seconds, cliffs(table.threads, table.seconds))
     lines = (*_law_lines(comparison, usl, table), *_remedy_lines(usl, counts, table))
     return Verdict(kind, _summary(kind, counts, seconds), lines, notes, _next(kind, counts))
 
@@ -132,17 +134,29 @@ def _few(distinct: int) -> str:
 
 
 def _kind(
-    counts: FloatArray, seconds: FloatArray, found: tuple[tuple[float, float, float], ...]
+    table: Measurements,
+    counts: FloatArray,
+    seconds: FloatArray,
+    found: tuple[tuple[float, float, float], ...],
 ) -> Kind:
     rates = 1.0 / seconds
     if found:
         return "cliff"
-    if rates[-1] < RETROGRADE * rates.max():
+    best = counts[int(np.argmax(rates))]
+    if rates[-1] < RETROGRADE * rates.max() and _is_slower(table, counts[-1], best):
         return "retrograde"
     if rates[-1] * counts[0] >= EFFICIENT * rates[0] * counts[-1]:
         return "scales"
     half = float(np.interp(np.log(counts[-1] / 2.0), np.log(counts), np.log(rates)))
     return "saturated" if rates[-1] < GAIN * np.exp(half) else "sublinear"
+
+
+def _is_slower(table: Measurements, threads: float, than: float) -> bool:
+    """Tell whether runs with a thread count are slower, as far as repeats can tell."""
+    slow, fast = (table.seconds[table.threads == count] for count in (threads, than))
+    if min(len(slow), len(fast)) < 2:
+        return True
+    return float(np.mean(slow[:, None] > fast[None, :])) >= NEARLY_ALL
 
 
 def _summary(kind: Kind, counts: FloatArray, seconds: FloatArray) -> str:

@@ -128,6 +128,8 @@ def test_three_counts_in_json_have_no_model_but_bounds_and_predictions() -> None
         ("1=8 2=5 4=3.5 8=2.7", "sublinear"),
         ("1=8 2=4.1 4=2.1 8=2.05 16=2.06", "saturated"),
         ("1=8 2=6 4=7 8=9", "retrograde"),
+        ("1=8 2=6 4=6.6 8=7 8=7.2 2=5.9 2=6.1 8=6.9", "retrograde"),
+        ("1=8 2=6 4=6.6 8=7 8=5.8 2=5 2=7.1 8=7.4", "saturated"),
         ("1=8 2=6 3=700 4=650", "cliff"),
     ],
 )

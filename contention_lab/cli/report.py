@@ -5,6 +5,8 @@ The page is written beside the first trace unless `-o` says otherwise; its path 
 earlier page is replaced, a file that is not a page never. It shows the lines of source around the
 places it names, from files that have not been written since the recording.
 
+Of a sweep that is over, name its folder (reports/NAME): its page is made again.
+
 With --watch the one argument is the folder of a sweep that runs (reports/NAME of `contention-lab
 run NAME`): its page is written again as results arrive, every ten seconds at most and with the
 lowest priority, until the sweep ends. Reload it in the browser; it never does so by itself.
@@ -42,6 +44,9 @@ def command(
     if watching:
         _watch(paths, output, source=not no_source, show=show)
         return
+    if len(paths) == 1 and paths[0].is_dir():
+        _finished(paths[0], output, source=not no_source, show=show)
+        return
     from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
@@ -58,6 +63,22 @@ def command(
         diagnoses = [diagnose(trace).to_json() for trace in traces]
         keep_other_files(page)
         text = trace_page(traces, diagnoses, source=not no_source)
+        page.write_text(text, encoding="utf-8")
+    click.echo(visible(summary), err=True)
+    click.echo(page)
+    if show:
+        open_page(page)
+
+
+def _finished(folder: Path, output: Path | None, *, source: bool, show: bool) -> None:
+    from contention_lab.report.visible_text import visible
+    from contention_lab.sweep.errors import SweepError
+    from contention_lab.sweep.finished import finished_page
+
+    page = folder / "report.html" if output is None else output
+    with reported(SweepError):
+        keep_other_files(page)
+        summary, text = finished_page(folder, source=source)
         page.write_text(text, encoding="utf-8")
     click.echo(visible(summary), err=True)
     click.echo(page)

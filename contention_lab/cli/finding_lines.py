@@ -15,7 +15,7 @@ from contention_lab.diagnosis.figures import (
     taken_elsewhere,
     worth_showing,
 )
-from contention_lab.diagnosis.wording import duration, number, percent
+from contention_lab.diagnosis.wording import duration, gain_said, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,10 +82,8 @@ def _merged(parties: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _gain(remedy: Mapping[str, Any]) -> str:
-    low, high, speedup = (remedy[key] for key in ("speedup_low", "speedup_high", "speedup"))
-    if speedup is not None:
-        return f" (predicted: {number(speedup)} times as fast; {number(low)} to {number(high)})"
-    return f" (at most {number(high)} times as fast)" if high and high >= 1.05 else ""
+    gain = gain_said(*(remedy[key] for key in ("speedup", "speedup_low", "speedup_high")))
+    return f" ({gain})" if gain else ""
 
 
 def _taken(party: Mapping[str, Any]) -> str:

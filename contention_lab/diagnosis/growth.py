@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contention_lab.diagnosis import serialised_by_lock, spin_collapse
-from contention_lab.diagnosis.finding import HEALTHY, Diagnosis, Finding
+from contention_lab.diagnosis.finding import HEALTHY, Diagnosis, Finding, Remedy
 from contention_lab.diagnosis.thresholds import (
     LEAST_GROWTH,
     LEAST_HAND_OFF,
@@ -22,6 +22,7 @@ from contention_lab.diagnosis.thresholds import (
 )
 from contention_lab.diagnosis.wording import (
     enumeration,
+    gain_said,
     lock_and_origin,
     names,
     percent,
@@ -247,12 +248,19 @@ class _Series:
         lines += self._hold_lines()
         lines += self._fit_lines()
         if finding is not None:
-            lines += [f"Next: {remedy.text}" for remedy in finding.remedies]
+            lines += [f"Next: {self.remedy_line(remedy)}" for remedy in finding.remedies]
             others = self.diagnosis.findings[1:] if self.diagnosis else ()
             for other in others:
                 if other.lock == finding.lock:
-                    lines += [f"Then: {remedy.text}" for remedy in other.remedies]
+                    lines += [f"Then: {self.remedy_line(remedy)}" for remedy in other.remedies]
         return lines
+
+    def remedy_line(self, remedy: Remedy) -> str:
+        """What to do, and what it can bring where it was traced."""
+        threads = self.traced_threads
+        gain = gain_said(remedy.speedup, remedy.speedup_low, remedy.speedup_high)
+        where = f"With {threads} thread{'s' * (threads != 1)} " if threads else ""
+        return f"{remedy.text} ({where}{gain}.)" if gain else remedy.text
 
     def _hold_lines(self) -> list[str]:
         held_s = float(self.first.get("hold_s") or 0.0)
@@ -337,7 +345,7 @@ def _comparison(series: Sequence[_Series]) -> SweepVerdict:
         for one in ranked
     ]
     if slowest.finding is not None:
-        lines += [f"Next: {remedy.text}" for remedy in slowest.finding.remedies]
+        lines += [f"Next: {slowest.remedy_line(remedy)}" for remedy in slowest.finding.remedies]
     return SweepVerdict(slowest.kind, f"{summary}.", tuple(lines))
 
 

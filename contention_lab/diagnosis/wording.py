@@ -41,6 +41,13 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 9.5 or not value else f"{number(value)} %"
 
 
+def gain_said(speedup: float | None, low: float, high: float) -> str:
+    """Write what a remedy brings: predicted with its interval, or its bound; "" for nothing."""
+    if speedup is not None:
+        return f"predicted: {number(speedup)} times as fast; {number(low)} to {number(high)}"
+    return f"at most {number(high)} times as fast" if high and high >= 1.05 else ""
+
+
 def place(frame: Frame | None) -> str:
     """Write a place in the program: `` `Server.backward` (server.py:40) ``."""
     return "code outside the program" if frame is None else f"`{name(frame)}` ({frame.place})"

@@ -35,7 +35,7 @@ static void *wait_for_it(void *unused)
 }
 __attribute__((noinline)) void hold(void)
 {
-    struct timespec nap = {0, 20000000};
+    struct timespec nap = {0, 200000000};
     struct sched_param idle = {0};
     pthread_mutex_lock(&mutex);
     pthread_barrier_wait(&barrier);

@@ -107,7 +107,7 @@ def lab(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 

@@ -172,6 +172,9 @@ def add_to(
         value = result.get(os.fsencode(preload) if in_bytes else preload)
         before_us = None if value is None else os.fsdecode(value)
         added[preload] = native_layer.with_layer(before_us, layer)
+    places = [f"{name}:{at}" for at, name in enumerate(map(os.fsdecode, result)) if name in added]
+    if places:
+        added[f"{PREFIX}PLACES"] = ",".join(places)
     # The last ones, LD_PRELOAD before all others: so they are taken out again without a gap.
     for name in sorted(added, key=lambda name: name != native_layer.PRELOAD):
         word = os.fsencode(name) if in_bytes else name

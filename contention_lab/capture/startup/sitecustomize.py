@@ -24,7 +24,24 @@ def take_variables():
         else:
             os.environ.pop("PYTHONPATH", None)
     take_preload(found.get("LAYER"), os.environ.get("LD_PRELOAD"))
+    put_back(found.get("PLACES"))
     return found
+
+
+def put_back(places):
+    """Put the program's variables that ours replaced to where they were: the last ones are ours."""
+    if not places:
+        return
+    now = list(os.environ)
+    before = list(now)
+    for name, _, at in (place.partition(":") for place in places.split(",")):
+        if name in before:
+            before.remove(name)
+            before.insert(int(at), name)
+    moved = [at for at in range(len(now)) if now[at] != before[at]]
+    for name in before[moved[0] :] if moved else ():
+        value = os.environ.pop(name)
+        os.environ[name] = value
 
 
 def take_preload(layer, preload):

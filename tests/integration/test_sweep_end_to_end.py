@@ -107,7 +107,7 @@ def lab(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=120,
     )
 
 
@@ -136,8 +136,7 @@ def test_the_result_has_what_was_measured_and_what_it_means(finished: Finished) 
     assert (result["schema"], result["complete"], result["missing"]) == (1, True, [])
     assert result["variants"] == ["bank"]
     assert result["verdict"]["kind"] == "held-across-io"
-    (seen,) = result["observed"]
-    assert seen["as_expected"] == (seen["shape"] == "flat")  # the machine may be busy
+    assert [seen["as_expected"] for seen in result["observed"]] == [True]
     assert [point["threads"] for point in result["points"]] == [1, 2, 4, 8]
     for point in result["points"]:
         wall_s = point["wall_s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 
@@ -104,3 +105,13 @@ def test_an_environment_for_a_child_has_the_layer_if_its_parent_has(in_bytes: bo
     value = after[key]
     assert (value.decode() if isinstance(value, bytes) else value) == f"{LAYER}:a.so"
     assert launch.add_to(before, without, in_bytes=in_bytes)[key] == before[key]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or "glibc" not in platform.libc_ver(),
+    reason="the layer needs Linux and the GNU C library",
+)
+def test_the_layer_is_here_so_that_its_tests_are_not_left_out() -> None:
+    path, reason = native_layer.find(sys.executable)
+
+    assert (Path(path).is_file(), reason) == (True, "")

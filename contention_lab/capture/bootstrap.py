@@ -200,7 +200,7 @@ def _flush(stream: "TextIO | None", original: "TextIO | None") -> None:
         try:
             stream.flush()
         except (OSError, ValueError):
-            pass  # Python will say so itself
+            pass  # Python flushes it again at its end, and complains then
 
 
 def _identity(fd: int) -> "tuple[int, int] | None":

@@ -84,7 +84,7 @@ def _note(family: str, what: str, why: str) -> None:
     try:
         _core.quietly(append)
     except OSError:
-        pass  # the trace is told about by its own failure
+        pass  # the trace lies beside it: that it cannot be written is said at the end
 
 
 def _is_python(name: str) -> bool:

@@ -116,6 +116,16 @@ def culprit_stacks(
     return stacks, running
 
 
+def culprit_threads(trace: Trace, blame: Blame) -> npt.NDArray[np.int64]:
+    """Return, for each pair of a blame, the thread that made others wait, 0 for none."""
+    pairs = blame.pairs
+    thread = np.zeros(len(pairs), dtype=np.int64)
+    held, lost = pairs["hold"] >= 0, pairs["hold"] == UNRECORDED
+    thread[held] = trace.hold_columns["thread"][pairs["hold"][held]]
+    thread[lost] = trace.wait_columns["holder"][pairs["wait"][lost]]
+    return thread
+
+
 def holder_frame(trace: Trace, site: int, stack: int) -> Frame | None:
     """Return the frame that stands for a hold: where it was acquired, else what it was doing."""
     frame = trace.frames.get(site)

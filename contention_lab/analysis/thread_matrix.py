@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.distinct import places, values
+from contention_lab.analysis.parties import culprit_threads
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,13 +40,7 @@ class ThreadMatrix:
 def thread_matrix(trace: Trace, blame: Blame) -> ThreadMatrix:
     """Return which thread blocked which."""
     pairs = blame.pairs
-    waits, holds = trace.wait_columns, trace.hold_columns
-    victim = waits["thread"][pairs["wait"]]
-    culprit = np.zeros(len(pairs), dtype=waits["holder"].dtype)
-    held = pairs["hold"] >= 0
-    culprit[held] = holds["thread"][pairs["hold"][held]]
-    named = pairs["hold"] == UNRECORDED
-    culprit[named] = waits["holder"][pairs["wait"][named]]
+    victim, culprit = trace.wait_columns["thread"][pairs["wait"]], culprit_threads(trace, blame)
     rows, columns = values(victim), values(culprit)
     shape = len(rows), len(columns)
     flat = places(rows, victim).astype(np.int64) * shape[1] + places(columns, culprit)

@@ -16,7 +16,7 @@ from contention_lab.analysis.blame import blame as blame_of
 from contention_lab.analysis.distinct import grouped
 from contention_lab.analysis.gil_blame import caused_ns, lengths_ns, ns_by_stack
 from contention_lab.analysis.intervals import hold_spans, lock_waits
-from contention_lab.analysis.parties import GIL, culprit_stacks
+from contention_lab.analysis.parties import GIL, culprit_stacks, culprit_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,14 +173,10 @@ def _of_culprits(
     trace: Trace, blame: Blame, *, by_thread: bool, most: int | None
 ) -> Iterator[WeightedStack]:
     book = _Book(trace)
-    pairs, waits = blame.pairs, trace.wait_columns
-    sums = _Sums(waits["lock"][pairs["wait"]], *_holding(trace, blame))
+    pairs = blame.pairs
+    sums = _Sums(trace.wait_columns["lock"][pairs["wait"]], *_holding(trace, blame))
     if by_thread:
-        held, lost = pairs["hold"] >= 0, pairs["hold"] == UNRECORDED
-        thread = np.zeros(len(pairs), dtype=np.int64)
-        thread[lost] = waits["holder"][pairs["wait"][lost]]
-        thread[held] = trace.hold_columns["thread"][pairs["hold"][held]]
-        sums = sums.parted(thread, most)
+        sums = sums.parted(culprit_threads(trace, blame), most)
     for weights, last in _parts_of(pairs):
         for (lock, kind, stack, site, *whose), ns, events in sums.of(weights):
             steps = book.holding(kind, stack, site, *last)

@@ -20,8 +20,7 @@ from pathlib import Path
 import click
 
 from contention_lab.cli.failure import reported
-
-FORMATS = ("perf-script", "collapsed")
+from contention_lab.importing.stack_file import FORMATS
 
 
 @click.command(name="import", help=__doc__)

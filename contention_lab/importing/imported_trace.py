@@ -16,7 +16,7 @@ import numpy as np
 from contention_lab.importing import collapsed, perf_script
 from contention_lab.importing.native_locks import NativeStackLocks
 from contention_lab.importing.selection import Selection, selected
-from contention_lab.importing.stack_file import StackFile, StackFileError
+from contention_lab.importing.stack_file import FORMATS, StackFile, StackFileError
 from contention_lab.sampling.classes import ThreadState
 from contention_lab.sampling.sample import Sample, SampledThread
 from contention_lab.sampling.sampled_trace import sampled_trace
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from contention_lab.importing.stack_file import StackThread
     from contention_lab.trace import TraceBuilder
 
-FORMATS: Final = ("perf-script", "collapsed")
 RATE: Final = 100
 """Samples a second where a file does not say."""
 BATCHES: Final = 20

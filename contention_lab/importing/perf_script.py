@@ -19,11 +19,13 @@ from contention_lab.importing.stack_file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from contention_lab.sampling.frame import SampledFrame
 
 SOURCE: Final = "perf script"
+NANOSECONDS: Final = frozenset({"cpu-clock", "task-clock", "offcpu-time"})
+"""Events whose period is a time."""
 
 _FRAME: Final = re.compile(
     r"\s+(?:(?P<address>[0-9a-f]+)(?:\s|$)\s*)"
@@ -59,17 +61,11 @@ def read(lines: Iterable[str], name: str) -> StackFile:
     """
     reader = _Reader(name)
     reader.read(lines)
-    timed = {sample.event for sample in reader.samples if sample.event in NANOSECONDS}
-    every = {sample.event for sample in reader.samples}
-    has_periods = any(sample.weight != 1.0 for sample in reader.samples)
     unit = "samples"
-    if has_periods:
-        unit = "ns" if timed and timed == every else "events"
+    if any(sample.weight != 1.0 for sample in reader.samples):
+        events = {sample.event for sample in reader.samples}
+        unit = "ns" if events <= NANOSECONDS else "events"
     return StackFile(SOURCE, tuple(reader.samples), unit, reader.lost, reader.machine)
-
-
-NANOSECONDS: Final = frozenset({"cpu-clock", "task-clock", "offcpu-time"})
-"""Events whose period is a time."""
 
 
 def looks_so(lines: Iterable[str]) -> bool:
@@ -215,8 +211,3 @@ def _head_of(text: str) -> re.Match[str] | None:
 
 def _shortened(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-def events(samples: Iterable[StackSample]) -> Iterator[str]:
-    """Yield the names of the events, each once."""
-    yield from dict.fromkeys(sample.event for sample in samples)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contention_lab.sampling.frame import SampledFrame
+
+FORMATS: Final = ("perf-script", "collapsed")
 
 
 class StackFileError(Exception):

@@ -113,7 +113,9 @@ def source_book(wanted: Iterable[tuple[Frame, int]]) -> SourceBook:
         if key in looked_at or not frame.line:
             continue
         looked_at.add(key)
-        file = files.setdefault(frame.filename, _read(frame.filename))
+        if frame.filename not in files:
+            files[frame.filename] = _read(frame.filename)
+        file = files[frame.filename]
         if file.lines is None:
             absent += 1
             continue

@@ -74,6 +74,18 @@ def test_a_place_that_does_not_match_is_left_out(
     assert (book.excerpts, book.changed) == ((), 1)
 
 
+def test_a_file_is_read_once_for_all_its_places(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    as_ever = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or as_ever(path))
+
+    book = source_book([(frame(program), LATER_NS), (frame(program, line=7), LATER_NS)])
+
+    assert (len(book.excerpts), read) == (2, [program])
+
+
 def test_a_file_written_since_the_recording_is_left_out(program: Path) -> None:
     os.utime(program, ns=(0, 1_001))
 

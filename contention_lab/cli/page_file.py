@@ -32,7 +32,20 @@ def keep_other_files(page: Path) -> None:
 
 def open_page(page: Path) -> None:
     """Show the page in the browser of the desktop, where there is one."""
+    open_address(page.absolute().as_uri(), page)
+
+
+def open_address(address: str, shown: object = None) -> None:
+    """Show what an address leads to in the browser of the desktop, where there is one.
+
+    Parameters
+    ----------
+    address
+        A URL.
+    shown
+        What to open otherwise; by default the address.
+    """
     import webbrowser
 
-    if not webbrowser.open(page.absolute().as_uri()):
-        warn([f"no browser was found; open {page} in one"])
+    if not webbrowser.open(address):
+        warn([f"no browser was found; open {shown or address} in one"])

@@ -50,7 +50,6 @@ def command(
     from contention_lab.analysis.processes import across_processes, of_one_run
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
-    from contention_lab.report.visible_text import visible
     from contention_lab.trace import TraceError
 
     page = paths[0].with_suffix(".html") if output is None else output
@@ -64,14 +63,10 @@ def command(
         keep_other_files(page)
         text = trace_page(traces, diagnoses, source=not no_source)
         page.write_text(text, encoding="utf-8")
-    click.echo(visible(summary), err=True)
-    click.echo(page)
-    if show:
-        open_page(page)
+    _told(summary, page, show=show)
 
 
 def _finished(folder: Path, output: Path | None, *, source: bool, show: bool) -> None:
-    from contention_lab.report.visible_text import visible
     from contention_lab.sweep.errors import SweepError
     from contention_lab.sweep.finished import finished_page
 
@@ -80,6 +75,12 @@ def _finished(folder: Path, output: Path | None, *, source: bool, show: bool) ->
         keep_other_files(page)
         summary, text = finished_page(folder, source=source)
         page.write_text(text, encoding="utf-8")
+    _told(summary, page, show=show)
+
+
+def _told(summary: str, page: Path, *, show: bool) -> None:
+    from contention_lab.report.visible_text import visible
+
     click.echo(visible(summary), err=True)
     click.echo(page)
     if show:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from contention_lab.cli.failure import reported, warn
+from contention_lab.cli.failure import reported
+from contention_lab.cli.page_file import open_address
 
 
 @click.command(name="view", help=__doc__)
@@ -34,17 +35,9 @@ def command(path: Path, no_open: bool, port: int) -> None:
             click.echo(server.address)
             click.echo(f"{shown.name}: Ctrl-C ends it", err=True)
             if not no_open:
-                _open(server.address)
+                open_address(server.address)
             server.serve_forever()
         except KeyboardInterrupt:
             pass
         finally:
             server.server_close()
-
-
-def _open(address: str) -> None:
-    """Show the page in the browser of the desktop, where there is one."""
-    import webbrowser
-
-    if not webbrowser.open(address):
-        warn([f"no browser was found; open {address} in one"])

@@ -78,11 +78,6 @@ class DifferenceView:
     more_named: int
     """New and gone frames that are not named."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether there is nothing on either side."""
-        return not self.root.total_ns
-
 
 def difference_view(kind: FlameKind, root: FrameDifference) -> DifferenceView:
     """Return what is said of a difference tree."""

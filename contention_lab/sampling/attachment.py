@@ -10,9 +10,9 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from contention_lab.sampling import py_spy, refusal
 from contention_lab.sampling.joining import KernelLook, joined_samples
@@ -23,9 +23,10 @@ from contention_lab.sampling.thread_states import ThreadStates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from contention_lab.trace import TraceBuilder
+
+_Fact = TypeVar("_Fact")
 
 DEFAULT_RATE: Final = 100
 DEFAULT_DURATION_S: Final = 10.0
@@ -56,17 +57,17 @@ class Options:
     native: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Target:
-    """What is known of the process."""
+    """What is known of the process; empty or 0 what is not."""
 
     pid: int
     version: str
-    region: Region | None = None
-    argv: list[str] = field(default_factory=list)
-    folder: str = ""
-    executable: str = ""
-    began_unix_ns: int = 0
+    region: Region | None
+    argv: list[str]
+    folder: str
+    executable: str
+    began_unix_ns: int
 
 
 def check(pid: int, *, recorded_too: bool = False) -> str:
@@ -97,7 +98,7 @@ def check(pid: int, *, recorded_too: bool = False) -> str:
         except ProcessLookupError:
             raise refusal.missing(pid) from None
         except PermissionError:
-            pass
+            pass  # another user's: py-spy says what that takes
     return py_spy.python_version(pid)
 
 
@@ -250,22 +251,34 @@ def _folders(target: _Target) -> tuple[Path, Path]:
 
 
 def _target(pid: int, version: str) -> _Target:
-    target = _Target(pid, version)
     proc = Path(f"/proc/{pid}")
+    return _Target(
+        pid,
+        version,
+        region=_known(lambda: runtime_region(pid), None),
+        argv=_known(lambda: _words(proc / "cmdline"), []),
+        folder=_known(lambda: str((proc / "cwd").readlink()), ""),
+        executable=_known(lambda: str((proc / "exe").readlink()), ""),
+        began_unix_ns=_known(lambda: _began_unix_ns(proc), 0),
+    )
+
+
+def _known(read: Callable[[], _Fact], unknown: _Fact) -> _Fact:
+    """Return one fact, by itself: it is unknown where this is not Linux or it may not be read."""
     try:
-        target.argv = proc.joinpath("cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        target.argv = target.argv[:-1]
-        target.folder = str((proc / "cwd").readlink())
-        target.executable = str((proc / "exe").readlink())
-        ticks = int(proc.joinpath("stat").read_text().rpartition(")")[2].split()[19])
-        since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-        target.began_unix_ns = (
-            time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + since_boot_ns
-        )
-        target.region = runtime_region(pid)
-    except (OSError, ValueError, IndexError, AttributeError):
-        pass  # not Linux, or gone: less is known
-    return target
+        return read()
+    except (OSError, ValueError):
+        return unknown
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8", "replace").split("\0")[:-1]
+
+
+def _began_unix_ns(proc: Path) -> int:
+    ticks = int((proc / "stat").read_text().rpartition(")")[2].split()[19])
+    since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + since_boot_ns
 
 
 def _meta(target: _Target) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-CAN_TRACE: Final = 19  # CAP_SYS_PTRACE
 _MACHINE: Final = "native/_layer"
 
 

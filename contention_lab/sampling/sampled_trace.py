@@ -213,8 +213,8 @@ def _holders(seen: Sequence[Seen], locks: StackLocks) -> list[int]:
     found = []
     for moment, look in zip(moments, looks, strict=True):
         for one in moment:
-            waits = one.activity in _WAITING and one.lock is not None
-            holder = judge.holder(look, one.lock) if waits and one.lock is not None else None
+            lock = one.lock if one.activity in _WAITING else None
+            holder = judge.holder(look, lock) if lock is not None else None
             found.append(0 if holder is None or holder == one.sample.thread else holder + 1)
     return found
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import LAST_TIME_NS, bounded
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.path_actors import Actors
 from contention_lab.analysis.path_stretches import Stretches, stretches
@@ -227,16 +227,17 @@ class _Table:
             self.begin_ns = min(int(last), trace.duration_ns)
             index = index[ends > last]
         waits = waits[index]
-        start, back = _times(waits["start_ns"]), _times(waits["end_ns"])
+        start, back = bounded(waits["start_ns"]), bounded(waits["end_ns"])
         start = np.maximum(start, self.begin_ns)
-        np.maximum(back, trace.duration_ns, out=back, where=waits["outcome"] == Outcome.OPEN)
+        is_open = waits["outcome"] == Outcome.OPEN
+        back = np.where(is_open, np.maximum(back, trace.duration_ns), back)
         order = np.flatnonzero(back > start)
         order = order[np.argsort(back[order], kind="stable")]
         index, waits = index[order], waits[order]
         self._trace = trace
         self.index = index
         self.start, self.back = start[order], back[order]
-        self.got = np.maximum(self.start, self.back - _times(waits["gil_ns"]))
+        self.got = np.maximum(self.start, self.back - bounded(waits["gil_ns"]))
         self.actor, self.lock = waits["thread"], waits["lock"]
         self.is_coordination = waits["kind"] == WaitKind.COORDINATION
         self.hold = np.full(len(index), -1, dtype=np.int32)
@@ -333,7 +334,7 @@ class _Table:
         some = np.flatnonzero(over & (holds["end_ns"] > self.begin_ns))
         if not len(wanted) or not len(some):
             return
-        ends = _times(holds["end_ns"])[some]
+        ends = bounded(holds["end_ns"])[some]
         locks = np.unique(self.lock[wanted])
         group = np.searchsorted(locks, holds["lock"][some])
         group[group == len(locks)] = 0
@@ -365,8 +366,3 @@ class _Table:
         during = chosen[(self.start[chosen] <= first) & (first <= self.back[chosen])]
         children, at = np.unique(self._holder[during], return_index=True)
         return dict(zip(children.tolist(), self.actor[during[at]].tolist(), strict=True))
-
-
-def _times(times: npt.NDArray[np.unsignedinteger[Any]]) -> Integers:
-    bounded: Integers = np.minimum(times, LAST_TIME_NS).astype(np.int64)
-    return bounded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import bounds, lengths_ns
 from contention_lab.trace.layer_schema import GilEventFlag
 
 if TYPE_CHECKING:
@@ -70,17 +70,3 @@ def ns_by_stack(events: Records, weight_ns: Integers | None = None) -> Mapping[i
             if ns:
                 sums[stack] = sums.get(stack, 0) + ns
     return sums
-
-
-def lengths_ns(events: Records) -> Integers:
-    """Return how long each event lasted."""
-    start, end = bounds(events)
-    return end - start
-
-
-def bounds(events: Records) -> tuple[Integers, Integers]:
-    """Return when each event began and ended, no end before its start."""
-    start, end = (
-        np.minimum(events[name], LAST_TIME_NS).astype(np.int64) for name in ("start_ns", "end_ns")
-    )
-    return start, np.maximum(start, end)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.gil_blame import lengths_ns
+from contention_lab.analysis.intervals import lengths_ns
 from contention_lab.analysis.lock_table import LockRow
 from contention_lab.trace import Level, Lock
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from contention_lab.analysis.activity import Activity
 from contention_lab.analysis.distinct import places, values
-from contention_lab.analysis.gil_blame import bounds
+from contention_lab.analysis.intervals import bounds
 from contention_lab.analysis.thread_samples import thread_samples
 from contention_lab.analysis.windows import Windows
 from contention_lab.trace import GilFlag, Outcome, State

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contention_lab.analysis.gil_blame import caused_ns, lengths_ns, ns_by_stack
+from contention_lab.analysis.gil_blame import caused_ns, ns_by_stack
+from contention_lab.analysis.intervals import lengths_ns
 from contention_lab.analysis.sites import user_frame
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from contention_lab.trace import Trace
+    from contention_lab.trace import Records, Trace
 
 LAST_TIME_NS: Final = 1 << 53
 """104 days: up to here floats count nanoseconds exactly; later times are taken for this one."""
@@ -92,6 +92,26 @@ def hold_spans(trace: Trace) -> Spans:
     return _remembered(trace, "hold_spans", lambda: _holds(trace))
 
 
+def bounds(events: Records) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return when each event with a start and an end began and ended, no end before its start."""
+    start = bounded(events["start_ns"])
+    return start, _not_before(start, bounded(events["end_ns"]))
+
+
+def lengths_ns(events: Records) -> npt.NDArray[np.int64]:
+    """Return how long each event with a start and an end lasted."""
+    start, end = bounds(events)
+    return end - start
+
+
+def bounded(times: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.int64]:
+    """Return times as signed integers, `LAST_TIME_NS` at most: a view where none is later."""
+    if times.max(initial=0) <= LAST_TIME_NS:
+        return times.view(np.int64)
+    least: npt.NDArray[np.int64] = np.minimum(times, LAST_TIME_NS).astype(np.int64)
+    return least
+
+
 def _remembered(trace: Trace, name: str, spans: Callable[[], Spans]) -> Spans:
     """Return spans that are worked out once for each trace."""
     if name not in trace.derived:
@@ -109,7 +129,7 @@ def _waits(trace: Trace, kind: WaitKind) -> Spans:
         values: npt.NDArray[Any] = waits[name]
         return values if is_whole else values[index]
 
-    start, end, gil = (_bounded(field(name)) for name in ("start_ns", "end_ns", "gil_ns"))
+    start, end, gil = (bounded(field(name)) for name in ("start_ns", "end_ns", "gil_ns"))
     end = _ended(end, field("outcome") == Outcome.OPEN, trace.duration_ns)
     end = _not_before(start, end - gil if gil.any() else end)
     return _read_only(Spans(index, field("lock"), field("thread"), start, end, is_whole))
@@ -117,7 +137,7 @@ def _waits(trace: Trace, kind: WaitKind) -> Spans:
 
 def _holds(trace: Trace) -> Spans:
     holds = trace.hold_columns
-    start, end = _bounded(holds["start_ns"]), _bounded(holds["end_ns"])
+    start, end = bounded(holds["start_ns"]), bounded(holds["end_ns"])
     is_open = (holds["flags"] & int(HoldFlag.OPEN)) != 0
     end = _not_before(start, _ended(end, is_open, trace.duration_ns))
     index = np.arange(len(holds), dtype=np.int32)
@@ -134,13 +154,6 @@ def _ended(
 def _not_before(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the ends; the start, where that is later."""
     return end if (end >= start).all() else np.maximum(start, end)
-
-
-def _bounded(times: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.int64]:
-    if times.max(initial=0) <= LAST_TIME_NS:
-        return times.view(np.int64)
-    bounded: npt.NDArray[np.int64] = np.minimum(times, LAST_TIME_NS).astype(np.int64)
-    return bounded
 
 
 def _read_only(spans: Spans) -> Spans:

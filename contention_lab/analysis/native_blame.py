@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import bounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +44,8 @@ def blamed_releases(waits: Records, releases: Records) -> Mapping[Holder, int]:
     sums: dict[Holder, int] = defaultdict(int)
     order = np.argsort(releases["end_ns"], kind="stable")
     releases = releases[order]
-    until = _times(releases, "end_ns")
-    start, end = _times(waits, "start_ns"), _times(waits, "end_ns")
+    until = bounded(releases["end_ns"])
+    start, end = bounded(waits["start_ns"]), bounded(waits["end_ns"])
     first = np.searchsorted(until, start, side="right")
     count = np.searchsorted(until, end + LATE_NS, side="right") - first
     count = np.where(end > start, np.maximum(count, 0), 0)
@@ -96,8 +96,3 @@ def _usual(releases: Records) -> Mapping[int, Holder]:
 
 def _holder(release: np.void) -> Holder:
     return int(release["stack"]), int(release["native_stack"]), int(release["native_id"])
-
-
-def _times(events: Records, name: str) -> Integers:
-    times: Integers = np.minimum(events[name], LAST_TIME_NS).astype(np.int64)
-    return times

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import bounded, bounds, lengths_ns
 from contention_lab.analysis.native_blame import blamed_releases, settled_stacks
 from contention_lab.analysis.native_identity import NativeIdentity, native_identity
 from contention_lab.analysis.overlap import on_one_line
@@ -162,11 +162,9 @@ def _told_elsewhere(trace: Trace, waits: Records) -> npt.NDArray[np.bool_]:
     if not len(columns) or tried.all():
         return np.zeros(len(waits), dtype=np.bool_)
     thread = columns["thread"][~tried].astype(np.int64)
-    start, end = (
-        np.minimum(columns[name][~tried], LAST_TIME_NS).astype(np.int64)
-        for name in ("start_ns", "end_ns")
-    )
-    middle = (_times(waits, "start_ns") + _times(waits, "end_ns")) // 2
+    start, end = (bounded(columns[name][~tried]) for name in ("start_ns", "end_ns"))
+    first, last = bounds(waits)
+    middle = (first + last) // 2
     start_key, end_key, key = on_one_line(
         (thread, start), (thread, end), (waits["thread"].astype(np.int64), middle)
     )
@@ -271,14 +269,3 @@ def _by_lock(events: Records) -> Iterator[tuple[int, Records]]:
     ids, first = np.unique(events["lock"][order], return_index=True)
     for lock, begin, end in zip(ids.tolist(), first, [*first[1:], len(order)], strict=True):
         yield lock, events[order[begin:end]]
-
-
-def _times(events: Records, name: str) -> Integers:
-    times: Integers = np.minimum(events[name], LAST_TIME_NS).astype(np.int64)
-    return times
-
-
-def lengths_ns(events: Records) -> Integers:
-    """Return how long each event lasted."""
-    length: Integers = np.maximum(0, _times(events, "end_ns") - _times(events, "start_ns"))
-    return length

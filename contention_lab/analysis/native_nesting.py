@@ -8,7 +8,7 @@ import numpy as np
 
 from contention_lab.analysis.critical_path import union_ns
 from contention_lab.analysis.gil_blame import caused_ns
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import bounded, bounds
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.trace.layer_schema import NativeWaitFlag
 
@@ -108,7 +108,7 @@ def _native_cpu_s(load: Records, first: int, last: int) -> float:
 
 def _idle_in_looks(load: Records, start: Integers, end: Integers, cores: int) -> float | None:
     """Return the share of the cores that nobody of the process wanted; None for too few looks."""
-    time = np.minimum(load["time_ns"], LAST_TIME_NS).astype(np.int64)
+    time = bounded(load["time_ns"])
     begun = np.searchsorted(np.sort(start), time, side="right")
     ended = np.searchsorted(np.sort(end), time, side="left")
     during = begun > ended
@@ -165,11 +165,3 @@ def path_share(trace: Trace, path: CriticalPath, waits: Records) -> float | None
 def anybody_waits_s(waits: Records) -> float:
     """Return for how long any thread waited, in seconds."""
     return union_ns(*bounds(waits)) / 1e9
-
-
-def bounds(waits: Records) -> tuple[Integers, Integers]:
-    """Return starts and ends, no end before its start."""
-    start, end = (
-        np.minimum(waits[name], LAST_TIME_NS).astype(np.int64) for name in ("start_ns", "end_ns")
-    )
-    return start, np.maximum(start, end)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import bounded
 from contention_lab.trace import Outcome, WaitKind
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def _with_spin_cpu(trace: Trace) -> Trace:
 
 def _starts(holds: Records, waits: Records) -> Integers:
     """Return the starts of holds of one lock, which are ordered by their end."""
-    end = _times(holds, "end_ns")
-    start = _times(holds, "start_ns")
+    end = bounded(holds["end_ns"])
+    start = bounded(holds["start_ns"])
     before = np.concatenate([[0], end[:-1]])
-    got = np.sort(_times(waits[waits["outcome"] == Outcome.ACQUIRED], "end_ns"))
+    got = np.sort(bounded(waits["end_ns"][waits["outcome"] == Outcome.ACQUIRED]))
     # Whoever this very release has let in may have it already.
     last = np.searchsorted(got, end - LATE_NS, side="left") - 1
     taken = np.where(last >= 0, np.append(got, 0)[last], 0)
@@ -109,7 +109,7 @@ def _starts(holds: Records, waits: Records) -> Integers:
 def _waited_since(waits: Records, moment: Integers) -> Integers:
     """Return since when somebody has been waiting without a break; the moment itself if nobody."""
     order = np.argsort(waits["start_ns"], kind="stable")
-    start, end = _times(waits, "start_ns")[order], _times(waits, "end_ns")[order]
+    start, end = bounded(waits["start_ns"])[order], bounded(waits["end_ns"])[order]
     if not len(start):
         return moment
     until = np.maximum.accumulate(end)
@@ -118,8 +118,3 @@ def _waited_since(waits: Records, moment: Integers) -> Integers:
     at = np.searchsorted(start, moment, side="left") - 1
     waiting = (at >= 0) & (until[at] >= moment)
     return np.where(waiting, begun[at], moment)
-
-
-def _times(events: Records, name: str) -> Integers:
-    times: Integers = np.minimum(events[name], LAST_TIME_NS).astype(np.int64)
-    return times

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.gil_row import GIL_LOCK, quantile
+from contention_lab.analysis.intervals import lengths_ns
 from contention_lab.analysis.lock_table import LockRow
-from contention_lab.analysis.native_locks import lengths_ns, native_locks
+from contention_lab.analysis.native_locks import native_locks
 from contention_lab.analysis.native_program import is_native_program
 from contention_lab.trace import Lock
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.analysis.intervals import LAST_TIME_NS
+from contention_lab.analysis.intervals import LAST_TIME_NS, bounded, lengths_ns
+from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
 from contention_lab.trace import ChunkKind, GilFlag
 
@@ -37,12 +38,14 @@ MOST_CPU: Final = 0.1
 """Share of that time for which the process may have been on a CPU: just before and after it."""
 SPANS: Final = ("start_ns", "end_ns")
 TIMES: Final = (*SPANS, "time_ns")
+PARTS: Final = ("park_ns", "gil_ns", "spin_ns")
+"""Of a wait, in the order in which a stop is taken off them."""
 
 
 def stops(trace: Trace) -> Windows:
     """Return when the process was stopped, since the start of the recording."""
     beats = trace.beats
-    time = np.concatenate([[0], np.minimum(beats["time_ns"], LAST_TIME_NS).astype(np.int64)])
+    time = np.concatenate([[0], bounded(beats["time_ns"])])
     cpu = np.concatenate([[0], beats["process_cpu_ns"].astype(np.float64)])
     gap = np.diff(time)
     usual = np.median(gap) if len(gap) >= LEAST_BEATS else LAST_TIME_NS
@@ -85,10 +88,11 @@ def without_stops(trace: Trace, stopped: Windows) -> Trace:
     clock = _Clock(stopped)
     waits, wait_ns = clock.records(trace.waits)
     holds, hold_ns = clock.records(trace.holds)
-    for name in ("park_ns", "gil_ns", "spin_ns"):
-        taken = np.minimum(waits[name], wait_ns.astype(np.uint64))
+    left = wait_ns.astype(np.uint64)
+    for name in PARTS:
+        taken = np.minimum(waits[name], left)
         waits[name] -= taken
-        wait_ns = wait_ns - taken.astype(np.int64)
+        left -= taken
     return replace(
         trace,
         duration_ns=clock.at(trace.duration_ns),
@@ -98,7 +102,7 @@ def without_stops(trace: Trace, stopped: Windows) -> Trace:
         },
         wait_chunks=(waits,),
         hold_chunks=((0, holds),),
-        counter_chunks=(_counters(trace, waits, holds, hold_ns),),
+        counter_chunks=(_counters(trace, (waits, wait_ns), (holds, hold_ns)),),
         layer_chunks={
             kind: (_gil_totals(trace, clock, stopped),)
             if kind == ChunkKind.GIL_TOTALS
@@ -130,7 +134,7 @@ class _Clock:
 
     def times(self, time_ns: npt.NDArray[Any]) -> Integers:
         """Return moments by this clock."""
-        known = np.minimum(time_ns, LAST_TIME_NS).astype(np.int64)
+        known = bounded(time_ns)
         last = np.searchsorted(self._start, known, side="right") - 1
         at = np.maximum(last, 0)
         since = np.clip(known - self._start[at], 0, self._length[at])
@@ -149,12 +153,7 @@ class _Clock:
             moved[name] = self.times(records[name])
         if not {*SPANS} <= {*names}:
             return moved, np.zeros(len(records), dtype=np.int64)
-        lengths = [
-            np.minimum(one["end_ns"], LAST_TIME_NS).astype(np.int64)
-            - np.minimum(one["start_ns"], LAST_TIME_NS).astype(np.int64)
-            for one in (records, moved)
-        ]
-        return moved, np.maximum(0, lengths[0]) - np.maximum(0, lengths[1])
+        return moved, lengths_ns(records) - lengths_ns(moved)
 
 
 def _events(trace: Trace) -> Integers:
@@ -164,7 +163,7 @@ def _events(trace: Trace) -> Integers:
     for chunks in trace.layer_chunks.values():
         chunked += list(chunks)
     columns = [
-        np.minimum(records[name], LAST_TIME_NS).astype(np.int64)
+        bounded(records[name])
         for records in chunked
         for name in TIMES
         if name in (records.dtype.names or ())
@@ -172,24 +171,25 @@ def _events(trace: Trace) -> Integers:
     return np.sort(np.concatenate([np.zeros(1, dtype=np.int64), *columns]))
 
 
-def _counters(trace: Trace, waits: Records, holds: Records, hold_ns: Integers) -> Records:
+def _counters(
+    trace: Trace, shorter_waits: tuple[Records, Integers], shorter_holds: tuple[Records, Integers]
+) -> Records:
     """Return totals without the time that recorded waits and holds have lost."""
     counters: Records = trace.counters.copy()
-    before = trace.waits
-    shorter = _length(before) - _length(waits)
-    for lock, thread in np.unique(waits[shorter > 0][["lock", "thread"]]).tolist():
+    before, (waits, wait_ns), (holds, hold_ns) = trace.waits, shorter_waits, shorter_holds
+    for lock, thread in np.unique(waits[wait_ns > 0][["lock", "thread"]]).tolist():
         mine = (waits["lock"] == lock) & (waits["thread"] == thread)
         for row in _of(counters, lock, thread):
-            for name in ("park_ns", "gil_ns", "spin_ns"):
+            for name in PARTS:
                 part = before[name][mine].astype(np.int64) - waits[name][mine].astype(np.int64)
                 row[name] -= _lost(row[name], part.sum())
-            row["wait_ns"] -= _lost(row["wait_ns"], shorter[mine].sum())
-            row["max_wait_ns"] = min(int(row["max_wait_ns"]), int(_length(waits[mine]).max()))
+            row["wait_ns"] -= _lost(row["wait_ns"], wait_ns[mine].sum())
+            row["max_wait_ns"] = min(int(row["max_wait_ns"]), int(lengths_ns(waits[mine]).max()))
     for lock, thread in np.unique(holds[hold_ns > 0][["lock", "thread"]]).tolist():
         mine = (holds["lock"] == lock) & (holds["thread"] == thread)
         for row in _of(counters, lock, thread):
             row["hold_ns"] -= _lost(row["hold_ns"], hold_ns[mine].sum())
-            row["max_hold_ns"] = min(int(row["max_hold_ns"]), int(_length(holds[mine]).max()))
+            row["max_hold_ns"] = min(int(row["max_hold_ns"]), int(lengths_ns(holds[mine]).max()))
     return counters
 
 
@@ -204,22 +204,13 @@ def _lost(total: Any, part: Any) -> np.uint64:
     return np.uint64(min(int(total), max(0, int(part))))
 
 
-def _length(records: Records) -> Integers:
-    end, start = (
-        np.minimum(records[name], LAST_TIME_NS).astype(np.int64) for name in ("end_ns", "start_ns")
-    )
-    length: Integers = np.maximum(0, end - start)
-    return length
-
-
 def _gil_totals(trace: Trace, clock: _Clock, stopped: Windows) -> Records:
     """Return the totals of the GIL without the time that whoever had it, or waited, was stopped."""
     totals: Records = trace.gil_totals.copy()
     _, waited = clock.records(trace.gil_waits)
-    for thread, ns in zip(trace.gil_waits["thread"].tolist(), waited.tolist(), strict=True):
-        if ns:
-            mine = totals["thread"] == thread
-            totals["wait_ns"][mine] -= np.minimum(totals["wait_ns"][mine], np.uint64(ns))
+    for thread, ns in summed(trace.gil_waits["thread"], waited).items():
+        mine = totals["thread"] == thread
+        totals["wait_ns"][mine] -= np.minimum(totals["wait_ns"][mine], np.uint64(ns))
     gil = trace.gil
     for start, end in zip(stopped.start_ns.tolist(), stopped.end_ns.tolist(), strict=True):
         before = int(np.searchsorted(gil["time_ns"], start, side="right")) - 1

@@ -14,8 +14,8 @@ import numpy as np
 from contention_lab.analysis.blame import UNRECORDED
 from contention_lab.analysis.blame import blame as blame_of
 from contention_lab.analysis.distinct import grouped
-from contention_lab.analysis.gil_blame import caused_ns, lengths_ns, ns_by_stack
-from contention_lab.analysis.intervals import hold_spans, lock_waits
+from contention_lab.analysis.gil_blame import caused_ns, ns_by_stack
+from contention_lab.analysis.intervals import hold_spans, lengths_ns, lock_waits
 from contention_lab.analysis.parties import GIL, culprit_stacks, culprit_threads
 
 if TYPE_CHECKING:

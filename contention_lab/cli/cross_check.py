@@ -98,13 +98,13 @@ def compared(recording: Trace, samples: Trace) -> list[Compared]:
             facts.share_of(waiting, everything),
         )
     ]
-    labels = np.array([recording.lock(int(one)).label for one in waits["lock"]], dtype=object)
     theirs = {number: samples.lock(number).label for number in np.unique(facts.lock).tolist()}
-    by_label = {
-        label: float(length_s[labels == label].sum()) / whole_s for label in dict.fromkeys(labels)
-    }
-    for label in theirs.values():
-        by_label.setdefault(label, 0.0)
+    by_label = dict.fromkeys(theirs.values(), 0.0)
+    locks, place = np.unique(waits["lock"], return_inverse=True)
+    sums_s = np.bincount(place, weights=length_s, minlength=len(locks))
+    for number, sum_s in zip(locks.tolist(), sums_s.tolist(), strict=True):
+        label = recording.lock(number).label
+        by_label[label] = by_label.get(label, 0.0) + sum_s / whole_s
     order = sorted(by_label, key=lambda label: -by_label[label])
     for label in order:
         numbers = [number for number, mine in theirs.items() if mine == label]

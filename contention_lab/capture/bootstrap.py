@@ -105,7 +105,6 @@ class ProgramSession(Session):
     aborts = False
     functions: "Functions | None" = None
     _failure = ""
-    _timeline = ""
     _stderr: "tuple[int, int] | None" = None
 
     def begin(self, fd: int, started_by: str) -> None:
@@ -146,31 +145,31 @@ class ProgramSession(Session):
             self.functions.stop()
         super()._end_core()
 
-    def _with_functions(self) -> tuple[bool, str]:
-        """Join functions and locks; return whether that went well, and what to say of it."""
+    def _with_functions(self) -> tuple[str, str]:
+        """Join functions and locks; return the file of both if there is one, and what to say."""
         recorded, self.functions = self.functions, None
         if recorded is None or self._failure:
-            return True, ""
+            return "", ""
         from contention_lab.capture import merging
 
         try:
             late_ns = _core.quietly(lambda: recorded.write(merging.raw_path(self.path)))
             assert isinstance(late_ns, int)
         except OSError as error:
-            return False, f"without functions: {error.strerror or error}"
+            return "", f"without functions: {error.strerror or error}"
         done, said = merging.join(self.path, late_ns)
         if not done:
-            return False, f"without functions: {said}"
-        self._timeline = merging.joined_path(self.shown)
-        return True, f"{self._timeline} ({said})"
+            return "", f"without functions: {said}"
+        timeline = merging.joined_path(self.shown)
+        return timeline, f"{timeline} ({said})"
 
-    def _line(self, functions: tuple[bool, str]) -> str:
+    def _line(self, functions: tuple[str, str]) -> str:
         failure = self.failure()
         if failure:
             return f"{self.shown}: {failure}; {self.counted()}"
-        joined, said = functions
+        timeline, said = functions
         if self.is_quiet:
-            return "" if joined else f"{self.shown}: {said}"
+            return f"{self.shown}: {said}" if said and not timeline else ""
         children = len(trace_file.child_traces(self.path)) if self.subprocesses else 0
         also = f", and {children} of child processes beside it" if children else ""
         also += _those_missing(self.unrecorded)
@@ -179,8 +178,8 @@ class ProgramSession(Session):
             traces += f" {trace_file.quoted(os.path.splitext(self.shown)[0])}.*.clt"
         also += f", and {said}" if said else ""
         next_line = f"next: contention-lab diagnose {traces}"
-        if said and joined:
-            next_line += f", contention-lab view {trace_file.quoted(self._timeline)}"
+        if timeline:
+            next_line += f", contention-lab view {trace_file.quoted(timeline)}"
         return f"wrote {self.shown} ({self.counted()}){also}; {next_line}"
 
 

@@ -55,4 +55,4 @@ def _permit(process: int) -> None:
 
         ctypes.CDLL(None).prctl(_SET_PTRACER, ctypes.c_ulong(process), 0, 0, 0)
     except (ImportError, OSError, AttributeError):
-        pass
+        pass  # the samples will not be there, and why is said then

@@ -75,7 +75,7 @@ def _file(word: str) -> tuple[str, int] | None:
         with open(word, "rb") as file:
             head = file.read(256)
     except OSError:
-        return None
+        return None  # starting it will tell
     can_be_run = os.access(word, os.X_OK)
     if head.startswith(_ELF):
         if can_be_run:

@@ -101,7 +101,7 @@ def command(
             trace,
             _locks(trace, lock),
             calibration,
-            recorded_cores=_recorded_cores(trace, calibration),
+            recorded_cores=trace.cores or calibration.machine.cores,
             asked=Asked(counts, cores, not no_gil, fixes),
         )
         found = prediction_json(prediction, calibration)
@@ -166,12 +166,6 @@ def _locks(trace: Trace, name: str | None) -> tuple[int, ...]:
         known = [*dict.fromkeys(lock.label for lock in trace.locks.values())]
         raise click.UsageError(f"--lock {name!r}: no such lock{suggestion(name, known)}")
     return tuple(lock.id for lock in found)
-
-
-def _recorded_cores(trace: Trace, calibration: Calibration) -> int:
-    machine = trace.meta.get("machine")
-    cores = machine.get("cores") if isinstance(machine, dict) else None
-    return cores if type(cores) is int and cores > 0 else calibration.machine.cores
 
 
 def _costs_line(calibration: Calibration) -> str:

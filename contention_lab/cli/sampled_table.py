@@ -53,7 +53,7 @@ class SampledRow:
 def sampled_rows(trace: Trace) -> list[SampledRow]:
     """Return the locks of a trace of samples, the worst first."""
     from contention_lab.diagnosis.sampled.facts import Facts
-    from contention_lab.diagnosis.sampled.locks import LEAST_KNOWN
+    from contention_lab.diagnosis.thresholds import LEAST_HOLDER_SEEN
     from contention_lab.trace import Doing
 
     facts = Facts(trace)
@@ -62,7 +62,7 @@ def sampled_rows(trace: Trace) -> list[SampledRow]:
     for lock in np.unique(facts.lock[waiting]).tolist():
         mine = waiting & (facts.lock == lock)
         index, weight = facts.held_by(mine)
-        known = weight.sum() >= LEAST_KNOWN * facts.seconds(mine)
+        known = weight.sum() >= LEAST_HOLDER_SEEN * facts.seconds(mine)
         found.append(
             SampledRow(
                 trace.lock(lock).label,

@@ -244,11 +244,9 @@ def _program(trace: Trace, rows: Sequence[LockRow], times: Sequence[ThreadTime])
     measured_s = 0.0 if trace.status is None else int(trace.status["process_cpu_ns"]) / 1e9
     cpu_s = measured_s or threads_s
     spin_s = sum(row.spin_cpu_s for row in rows)
-    machine = trace.meta.get("machine")
-    cores = machine.get("cores") if isinstance(machine, dict) else None
     return Program(
         wall_s=trace.duration_ns / 1e9,
         cpu_s=cpu_s,
         work_cpu_s=max(0.0, cpu_s - spin_s),
-        cores=cores if type(cores) is int and cores > 0 else None,
+        cores=trace.cores,
     )

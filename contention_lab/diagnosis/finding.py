@@ -112,16 +112,16 @@ class Remedy:
     speedup
         How many times faster the program is predicted to be; None without a prediction.
     speedup_low, speedup_high
-        Bounds on it; of a prediction its 80 % interval.
+        Bounds on it; of a prediction its 80 % interval. 0 where no upper one is known.
     basis
         What the figures rest on: "simulated" or "bound".
     """
 
     kind: str
     text: str
-    speedup: float | None
-    speedup_low: float
-    speedup_high: float
+    speedup: float | None = None
+    speedup_low: float = 1.0
+    speedup_high: float = 0.0
     basis: str = "bound"
 
     def to_json(self) -> dict[str, Any]:

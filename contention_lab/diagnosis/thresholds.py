@@ -314,3 +314,30 @@ LEAST_NATIVE_IDLE: Final = 0.1
 """Share of the cores that must be idle, on average while threads wait for a lock of native code,
 for it to be accused: with less, who waits could not have run. A numerical library lets one call use
 all cores at a time, by a lock."""
+
+LEAST_SAMPLES: Final = 20
+"""Samples of a thing below which nothing is said of it where a program was only sampled: of a share
+of a half, the interval from twenty goes from 0.3 to 0.7."""
+
+LEAST_SAMPLED_WAITERS: Final = 0.5
+"""Threads that must be seen waiting for others or for the GIL, on average over all moments sampled,
+for that to limit a program: for half of the time one of them cannot go on."""
+
+LEAST_SAMPLED_SPIN: Final = 0.25
+"""Share of the time that threads want a CPU or the GIL which goes into spinning, with 95 %
+confidence. It is less than `LEAST_SPIN_OF_CPU`: who waits for the GIL is in the whole, too."""
+
+LEAST_HOLDER_SEEN: Final = 0.6
+"""Share of the waiting for which a holder must have been seen, for it to be blamed: what is left is
+too little to be called the reason itself."""
+
+LEAST_ONE_LOCK: Final = 0.6
+"""Share of the spinning for known locks that one must have to be named for all of it."""
+
+LEAST_RING_S: Final = 1.0
+"""How long, in seconds, sampled threads must have stood in a ring at the end of the recording.
+Holders are inferred, and a stack may be read a moment late: such rings are gone the next moment."""
+
+LEAST_UNKNOWN_SLEEP: Final = 0.1
+"""Share of the time of sampled threads, asleep for something unknown, from which that is said: a
+lock of native code that is waited for as long would be a finding, see `LEAST_WAIT_SHARE`."""

@@ -336,6 +336,13 @@ class Trace:
         """It is made of samples alone, and not of what a recorder saw."""
         return len(self.samples) > 0 and not len(self.counters)
 
+    @property
+    def cores(self) -> int | None:
+        """Cores that the process might use; None where the recorder did not say."""
+        machine = self.meta.get("machine")
+        cores = machine.get("cores") if isinstance(machine, dict) else None
+        return cores if type(cores) is int and cores > 0 else None
+
     def native_stack(self, stack_id: int) -> tuple[NativeFrame, ...]:
         """Return the native frames of a stack, innermost first; empty for an unknown one."""
         frames = self.native.frames

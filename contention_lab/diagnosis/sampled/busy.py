@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contention_lab.diagnosis.finding import Finding, Remedy
-from contention_lab.diagnosis.thresholds import LEAST_GIL_WAIT_SHARE, LEAST_OVERLOAD
+from contention_lab.diagnosis.sampled.flow import many_wait
+from contention_lab.diagnosis.thresholds import (
+    LEAST_GIL_WAIT_SHARE,
+    LEAST_ONE_LOCK,
+    LEAST_OVERLOAD,
+    LEAST_SAMPLED_SPIN,
+    LEAST_SAMPLES,
+)
 from contention_lab.diagnosis.wording import acting, lock_and_origin, number
 from contention_lab.trace import Doing
 
@@ -15,13 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contention_lab.diagnosis.sampled.facts import Facts, Mask
-
-LEAST_SPIN: Final = 0.25
-"""Share of the time that threads want a CPU or the GIL which goes into spinning."""
-FEWEST: Final = 20
-"""Samples below which nothing is said."""
-LEAST_GIL_WAITERS: Final = 0.5
-"""Threads that wait for the GIL, on average, from which on it limits a program."""
 
 
 def spinning(facts: Facts) -> Mask:
@@ -39,14 +39,15 @@ def spin_collapse(facts: Facts) -> Iterator[Finding]:
     of_cpu = facts.share_of(spins, wants)
     count = float(facts.count[spins].sum())
     threads = facts.threads(spins)
-    if count < FEWEST or of_cpu.low < LEAST_SPIN or len(threads) < 2:
+    if count < LEAST_SAMPLES or of_cpu.low < LEAST_SAMPLED_SPIN or len(threads) < 2:
         return
     named = facts.lock[spins & (facts.lock != 0)]
     locks, counts = np.unique(named, return_counts=True)
     lock = None
     if len(locks):
         most = int(locks[np.argmax(counts)])
-        if counts.max() >= 0.6 * counts.sum() and facts.trace.lock(most).site is not None:
+        is_most = counts.max() >= LEAST_ONE_LOCK * counts.sum()
+        if is_most and facts.trace.lock(most).site is not None:
             lock = facts.accused(most)
     places = facts.places_of(spins)
     about = f" for {lock_and_origin(lock)}" if lock else ""
@@ -65,7 +66,7 @@ def spin_collapse(facts: Facts) -> Iterator[Finding]:
             **of_cpu.evidence("spin_of_running"),
             "spinners": facts.average(spins) if facts.together else None,
         },
-        remedies=(Remedy("park", "Let waiters sleep: a lock that blocks.", None, 1.0, 0.0),),
+        remedies=(Remedy("park", "Let waiters sleep: a lock that blocks."),),
     )
 
 
@@ -75,12 +76,9 @@ def gil_bound(facts: Facts) -> Iterator[Finding]:
     wants = waits | facts.does(Doing.RUNNING, Doing.HOLDS_GIL)
     mine = np.isin(facts.thread, list(facts.threads(waits)))
     waited = facts.share_of(waits, wants & mine)
-    average = facts.average(waits)
-    if not facts.together or np.count_nonzero(waits) < FEWEST:
+    if not facts.together or not many_wait(facts, waits) or waited.low < LEAST_GIL_WAIT_SHARE:
         return
-    if average < LEAST_GIL_WAITERS or waited.low < LEAST_GIL_WAIT_SHARE:
-        return
-    moments = facts.share_of_moments(waits)
+    average, moments = facts.average(waits), facts.share_of_moments(waits)
     runs = facts.at_moments_of(waits) & facts.does(Doing.RUNNING, Doing.HOLDS_GIL)
     culprits = facts.places_of(runs)
     yield Finding(
@@ -103,9 +101,6 @@ def gil_bound(facts: Facts) -> Iterator[Finding]:
             Remedy(
                 "no-gil",
                 "Processes, native code that lets go of the GIL, or a free-threaded Python.",
-                None,
-                1.0,
-                0.0,
             ),
         ),
     )
@@ -113,10 +108,8 @@ def gil_bound(facts: Facts) -> Iterator[Finding]:
 
 def native_oversubscription(facts: Facts) -> Iterator[Finding]:
     """Yield a finding if more native threads want a CPU than there are."""
-    machine = facts.trace.meta.get("machine")
-    cores = machine.get("cores") if isinstance(machine, dict) else None
-    native = facts.about.get("native_running")
-    if type(cores) is not int or cores < 1 or not isinstance(native, int | float):
+    cores, native = facts.trace.cores, facts.about.get("native_running")
+    if cores is None or not isinstance(native, int | float):
         return
     runs = facts.does(Doing.RUNNING)
     wanted = float(native) + facts.average(runs)
@@ -138,9 +131,6 @@ def native_oversubscription(facts: Facts) -> Iterator[Finding]:
             Remedy(
                 "limit-threads",
                 "One native thread for each Python thread: OPENBLAS_NUM_THREADS=1, threadpoolctl.",
-                None,
-                1.0,
-                0.0,
             ),
         ),
     )

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.diagnosis.finding import Finding, Remedy
-from contention_lab.diagnosis.thresholds import LEAST_WAIT_SHARE, MOSTLY
+from contention_lab.diagnosis.thresholds import (
+    LEAST_HOLDER_SEEN,
+    LEAST_SAMPLES,
+    LEAST_WAIT_SHARE,
+    MOSTLY,
+)
 from contention_lab.diagnosis.wording import acting, lock_and_origin, percent
 from contention_lab.trace import Doing
 
@@ -18,11 +23,6 @@ if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import AccusedLock, Party
     from contention_lab.diagnosis.sampled.facts import Facts, Mask
     from contention_lab.diagnosis.sampled.share import Share
-
-FEWEST: Final = 20
-"""Samples of waiting below which nothing is said of a lock."""
-LEAST_KNOWN: Final = 0.6
-"""Share of the waiting for which a holder must have been seen, for it to be blamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class WaitedFor:
     @property
     def is_blamed(self) -> bool:
         """Whether it is known who makes the others wait."""
-        return self.known_share >= LEAST_KNOWN
+        return self.known_share >= LEAST_HOLDER_SEEN
 
     def holder_share(self, *doings: Doing) -> float:
         """Return the share of the waiting for which the holder did one of some things."""
@@ -69,7 +69,7 @@ def waited_for(facts: Facts) -> tuple[WaitedFor, ...]:
     for lock in np.unique(facts.lock[waiting]).tolist():
         mine = waiting & (facts.lock == lock)
         users = np.isin(facts.thread, list(facts.threads(mine)))
-        if np.count_nonzero(mine) < FEWEST:
+        if np.count_nonzero(mine) < LEAST_SAMPLES:
             continue
         if facts.share_of(mine, users).low < LEAST_WAIT_SHARE / 2:
             continue
@@ -109,19 +109,13 @@ def find(facts: Facts, locks: tuple[WaitedFor, ...]) -> Iterator[Finding]:
 
 
 _IO: Final = Remedy(
-    "move-out", "Do the input, output or sleep before or after, and only the change under it.",
-    None, 1.0, 0.0,
-)  # fmt: skip
+    "move-out", "Do the input, output or sleep before or after, and only the change under it."
+)
 _SERIAL: Final = Remedy(
-    "narrow", "Do less under it: what does not need the lock goes before or after.",
-    None, 1.0, 0.0,
-)  # fmt: skip
+    "narrow", "Do less under it: what does not need the lock goes before or after."
+)
 RECORD: Final = Remedy(
-    "record",
-    "Samples infer the holder; for exact figures: contention-lab record PROGRAM.",
-    None,
-    1.0,
-    0.0,
+    "record", "Samples infer the holder; for exact figures: contention-lab record PROGRAM."
 )
 
 

@@ -8,13 +8,18 @@ holder that was seen meanwhile, nobody is named.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contention_lab.diagnosis.finding import Finding, Party, Remedy
-from contention_lab.diagnosis.sampled.locks import LEAST_KNOWN
-from contention_lab.diagnosis.thresholds import LARGEST_SEVERITY, LEAST_SPIN_OF_CPU
+from contention_lab.diagnosis.sampled.facts import PARTIES
+from contention_lab.diagnosis.thresholds import (
+    LARGEST_SEVERITY,
+    LEAST_HOLDER_SEEN,
+    LEAST_SAMPLES,
+    LEAST_SPIN_OF_CPU,
+)
 from contention_lab.diagnosis.wording import names, percent
 from contention_lab.trace import Doing
 
@@ -26,11 +31,6 @@ if TYPE_CHECKING:
     from contention_lab.diagnosis.sampled.facts import Facts, Mask
     from contention_lab.diagnosis.sampled.share import Share
     from contention_lab.trace import Frame
-
-FEWEST: Final = 20
-"""Samples below which nothing is said."""
-PARTIES: Final = 10
-"""Places named, at most."""
 
 
 def is_native(facts: Facts) -> bool:
@@ -54,7 +54,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         mine = spins & (facts.lock == lock)
         share = facts.share_of(mine, busy)
         alone = len(facts.threads(mine)) < 2 and facts.about.get("threads_known") is not False
-        if facts.count[mine].sum() >= FEWEST and share.low >= LEAST_SPIN_OF_CPU and not alone:
+        enough = facts.count[mine].sum() >= LEAST_SAMPLES and share.low >= LEAST_SPIN_OF_CPU
+        if enough and not alone:
             yield _finding(facts, lock, mine, busy, share)
 
 
@@ -63,13 +64,13 @@ def _finding(facts: Facts, lock: int, mine: Mask, busy: Mask, share: Share) -> F
     index, weight = facts.held_by(mine)
     known = float(weight.sum()) / max(1e-12, facts.seconds(mine))
     accused = facts.accused(lock)
-    culprits = _holders(facts, accused.name, index, weight) if known >= LEAST_KNOWN else ()
-    cores, threads = _cores(facts), len(facts.threads(busy))
+    culprits = _holders(facts, accused.name, index, weight) if known >= LEAST_HOLDER_SEEN else ()
+    cores, threads = facts.trace.cores, len(facts.threads(busy))
     told_apart = facts.about.get("threads_known") is not False
     crowded = cores is None or not told_apart or threads > cores
     who = "; who has it, the samples do not show."
     if culprits:
-        main = [one for one in culprits if one.share >= LEAST_KNOWN] or culprits
+        main = [one for one in culprits if one.share >= LEAST_HOLDER_SEEN] or culprits
         who = f" while {names(main, most=2)} has it (inferred, for {percent(known)} of that)."
     severity = min(share.value, LARGEST_SEVERITY)
     return Finding(
@@ -119,22 +120,11 @@ def _holders(
     )
 
 
-def _cores(facts: Facts) -> int | None:
-    machine: Any = facts.trace.meta.get("machine")
-    cores = machine.get("cores") if isinstance(machine, dict) else None
-    return cores if type(cores) is int and cores > 0 else None
-
-
 def _remedies(culprits: tuple[Party, ...], *, crowded: bool) -> tuple[Remedy, ...]:
     code = f" in {names(culprits, most=1)}" if culprits else ""
-    narrow = Remedy(
-        "narrow", f"Do less{code} under it, or give each part a lock of its own.", None, 1.0, 0.0
-    )
+    narrow = Remedy("narrow", f"Do less{code} under it, or give each part a lock of its own.")
     park = Remedy(
         "park",
         "A lock that lets its waiters sleep gives the CPU back; what is serial stays serial.",
-        None,
-        1.0,
-        0.0,
     )
     return (park, narrow) if crowded else (narrow, park)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contention_lab.diagnosis.finding import Finding, Remedy
+from contention_lab.diagnosis.thresholds import LEAST_RING_S
 from contention_lab.diagnosis.wording import counted, duration, enumeration
 from contention_lab.trace import Doing
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contention_lab.diagnosis.sampled.facts import Facts
-
-LEAST_S: Final = 1.0
-"""How long threads must have stood in a ring, at the end of the recording."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -46,7 +44,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         while (following := edges.get(ring[-1], (0, 0))[0]) in edges and following not in ring:
             ring.append(following)
         closed = edges[ring[-1]][0] == thread
-        if closed and min(since[one] for one in ring) >= LEAST_S:
+        if closed and min(since[one] for one in ring) >= LEAST_RING_S:
             yield _finding(facts, ring, edges, min(since[one] for one in ring))
             return
 
@@ -70,5 +68,5 @@ def _finding(
         victims=places,
         culprits=places,
         evidence={"samples": int(np.count_nonzero(waiting)), "stood_s": stood_s},
-        remedies=(Remedy("order", "Take these locks in one order everywhere.", None, 1.0, 0.0),),
+        remedies=(Remedy("order", "Take these locks in one order everywhere."),),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,16 +11,13 @@ from contention_lab.diagnosis.finding import SAMPLES, Diagnosis
 from contention_lab.diagnosis.ranking import ranked, verdict
 from contention_lab.diagnosis.sampled import busy, flow, locks, native_spinning, rings
 from contention_lab.diagnosis.sampled.facts import Facts
+from contention_lab.diagnosis.thresholds import LEAST_UNKNOWN_SLEEP
 from contention_lab.diagnosis.wording import brief, counted, duration
 from contention_lab.trace import Doing, not_seen
 
 if TYPE_CHECKING:
     from contention_lab.diagnosis.finding import Finding
     from contention_lab.trace import Trace
-
-
-_MUCH_UNKNOWN: Final = 0.1
-"""Share of the time from which on it must be said that nobody knows what threads sleep for."""
 
 
 def diagnose_samples(trace: Trace) -> Diagnosis:
@@ -119,7 +116,7 @@ def _nothing(facts: Facts, waited: tuple[locks.WaitedFor, ...]) -> str:
     every = np.ones(len(facts.doing), dtype=np.bool_)
     share = facts.share_of(asleep, every)
     sleeping = facts.share_of(facts.does(Doing.UNKNOWN), every)
-    if sleeping.low >= _MUCH_UNKNOWN:
+    if sleeping.low >= LEAST_UNKNOWN_SLEEP:
         further = (
             "record PROGRAM tells more"
             if facts.about.get("native") is True

@@ -125,7 +125,7 @@ cl_hang_report(const char *why, uint64_t now, int aborts)
     cl_buffer_free(&text);
 }
 
-/* Whether a task waits for others that wait for it, all of them since `until`. */
+/* Whether a task, one of `count` that have waited for long, waits for others of them that wait for it. */
 static int
 cl_hang_is_task_ring(const cl_wait_record *old, uint32_t count, uint32_t first)
 {

@@ -123,22 +123,11 @@ cl_sem_may_wait(const cl_sem_call *call)
 static PyObject *
 cl_sem_attempted(cl_permits *permits, PyObject *taken)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    int failed = 0;
-    if (permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
-        int outcome = taken == NULL ? CL_INTERRUPTED : taken == Py_True ? CL_ACQUIRED : CL_TIMED_OUT;
-        if (outcome == CL_ACQUIRED && !permits->may_be_signal) {
-            cl_permits_drop(permits); /* if another process has released it, we have not seen that */
-        }
-        failed = cl_semaphore_attempted(permits, outcome);
+    if (taken == Py_True && !permits->may_be_signal
+        && permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
+        cl_permits_drop(permits); /* if another process has released it, we have not seen that */
     }
-    if (failed < 0 && type == NULL) {
-        Py_CLEAR(taken);
-        return NULL;
-    }
-    PyErr_Restore(type, value, traceback);
-    return taken;
+    return cl_semaphore_attempted(permits, taken);
 }
 
 /* An attempt of this thread that does not nest: a try first, so that only waits are timed. */
@@ -176,7 +165,6 @@ cl_sem_take(const cl_sem_call *call)
     if (permits == NULL) {
         return PyErr_Occurred() ? NULL : cl_sem_original(call);
     }
-    PyObject *taken;
     long depth = permits->nests ? cl_sem_depth(call->self) : 0;
     if (depth < 0) {
         PyErr_Clear();
@@ -189,7 +177,7 @@ cl_sem_take(const cl_sem_call *call)
             cl_add(&block->value[CL_C_RECURSIONS], 1);
         }
     }
-    taken = depth != 0 ? cl_sem_original(call) : cl_sem_attempt(call, permits);
+    PyObject *taken = depth != 0 ? cl_sem_original(call) : cl_sem_attempt(call, permits);
     Py_DECREF((PyObject *)permits);
     return taken;
 }

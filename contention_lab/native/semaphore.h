@@ -36,9 +36,9 @@ cl_semaphore_permits(PyObject *const *args, size_t nargsf)
     return permits;
 }
 
-/* This thread's attempt to get a permit has ended. -1: an exception that is to be raised. */
+/* Notes that this thread's attempt to get a permit has ended. -1: an exception that is to be raised. */
 static int
-cl_semaphore_attempted(cl_permits *permits, int outcome)
+cl_semaphore_note(cl_permits *permits, int outcome)
 {
     if (outcome == CL_ACQUIRED && cl_permits_waiting(permits) == 0) {
         cl_permits_add(permits, cl_recording_thread(), NULL, 0, 0, 1);
@@ -52,6 +52,23 @@ cl_semaphore_attempted(cl_permits *permits, int outcome)
     return contained;
 }
 
+/* This thread's attempt has ended with `taken`, which is taken over. A new reference to what it is for the program. */
+static PyObject *
+cl_semaphore_attempted(cl_permits *permits, PyObject *taken)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
+        int outcome = taken == NULL ? CL_INTERRUPTED : PyObject_IsTrue(taken) > 0 ? CL_ACQUIRED : CL_TIMED_OUT;
+        if (cl_semaphore_note(permits, outcome) < 0 && type == NULL) {
+            Py_DECREF(taken);
+            return NULL;
+        }
+    }
+    PyErr_Restore(type, value, traceback);
+    return taken;
+}
+
 static PyObject *
 cl_semaphore_acquire(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *names)
 {
@@ -59,18 +76,7 @@ cl_semaphore_acquire(PyObject *function, PyObject *const *args, size_t nargsf, P
     if (permits == NULL) {
         return PyErr_Occurred() ? NULL : cl_around_original(function, args, nargsf, names);
     }
-    PyObject *taken = cl_around_original(function, args, nargsf, names);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (permits->beside.epoch == atomic_load_explicit(&cl_epoch, memory_order_relaxed)) {
-        int outcome = taken == NULL ? CL_INTERRUPTED : PyObject_IsTrue(taken) > 0 ? CL_ACQUIRED : CL_TIMED_OUT;
-        if (cl_semaphore_attempted(permits, outcome) < 0 && type == NULL) {
-            Py_DECREF((PyObject *)permits);
-            Py_DECREF(taken);
-            return NULL;
-        }
-    }
-    PyErr_Restore(type, value, traceback);
+    PyObject *taken = cl_semaphore_attempted(permits, cl_around_original(function, args, nargsf, names));
     Py_DECREF((PyObject *)permits);
     return taken;
 }

@@ -113,56 +113,28 @@ mtx_unlock(mtx_t *mutex)
     return result;
 }
 
-/* A wait, as CL_COND_BODY. */
-#define CL_C11_WAIT_BODY(name, kind, object, wait) \
-    const cl_layer_table *table = cl_c11_attached(); \
-    if (CL_REAL(name) == NULL) { \
-        return thrd_error; \
-    } \
-    uint64_t begun = table == NULL ? 0 : table->native_wait_begin(); \
-    int result = wait; \
-    if (begun != 0) { \
-        table->native_wait_end(begun, kind, object, 0, CL_CALLER, result != thrd_success); \
-    } \
-    return result;
-
 CL_PUBLIC int
 cnd_wait(cnd_t *cond, mtx_t *mutex)
 {
-    CL_C11_WAIT_BODY(cnd_wait, CL_NATIVE_COND, cond, cl_real.cnd_wait(cond, mutex))
+    CL_COND_BODY(cnd_wait, cl_c11_attached(), thrd_error, cl_real.cnd_wait(cond, mutex))
 }
 
 CL_PUBLIC int
 cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict mutex, const struct timespec *restrict until)
 {
-    CL_C11_WAIT_BODY(cnd_timedwait, CL_NATIVE_COND, cond, cl_real.cnd_timedwait(cond, mutex, until))
+    CL_COND_BODY(cnd_timedwait, cl_c11_attached(), thrd_error, cl_real.cnd_timedwait(cond, mutex, until))
 }
-
-/* The condition may be gone afterwards. */
-#define CL_C11_SIGNAL_BODY(name) \
-    const cl_layer_table *table = cl_c11_attached(); \
-    if (CL_REAL(name) == NULL) { \
-        return thrd_error; \
-    } \
-    uint64_t at = table != NULL && cl_cond_is_waited_for((const pthread_cond_t *)(const void *)cond) \
-                      ? table->native_wait_begin() \
-                      : 0; \
-    int result = cl_real.name(cond); \
-    if (__builtin_expect(at != 0, 0)) { \
-        table->native_released(at, CL_NATIVE_COND, cond, CL_CALLER); \
-    } \
-    return result;
 
 CL_PUBLIC int
 cnd_signal(cnd_t *cond)
 {
-    CL_C11_SIGNAL_BODY(cnd_signal)
+    CL_SIGNAL_BODY(cnd_signal, cl_c11_attached(), thrd_error)
 }
 
 CL_PUBLIC int
 cnd_broadcast(cnd_t *cond)
 {
-    CL_C11_SIGNAL_BODY(cnd_broadcast)
+    CL_SIGNAL_BODY(cnd_broadcast, cl_c11_attached(), thrd_error)
 }
 
 /* A thread that has ended already is not waited for. */

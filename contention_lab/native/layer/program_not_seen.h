@@ -1,6 +1,6 @@
 /* What the recording of a program that is not Python could not see, as in the metadata of a Python: children that it
- * has made, a program that has taken its place, acquires by threads for which there was no table to count in, and runtimes whose locks wait in the
- * kernel without the C library.
+ * has made, a program that has taken its place, acquires by threads for which there was no table to count in, and
+ * runtimes whose locks wait in the kernel without the C library.
  */
 #ifndef CL_LAYER_PROGRAM_NOT_SEEN_H
 #define CL_LAYER_PROGRAM_NOT_SEEN_H

@@ -149,11 +149,11 @@ pthread_mutex_unlock(pthread_mutex_t *mutex)
     return result;
 }
 
-/* A wait on a condition that is none of the GIL's. */
-#define CL_COND_BODY(name, wait) \
-    const cl_layer_table *table = cl_attached(); \
+/* A wait on a condition that is none of the GIL's. `missing`: what to return where there is no such function. */
+#define CL_COND_BODY(name, attached, missing, wait) \
+    const cl_layer_table *table = attached; \
     if (CL_REAL(name) == NULL) { \
-        return ENOSYS; \
+        return missing; \
     } \
     uint64_t begun = table == NULL || cl_is_gil(table, cond) ? 0 : table->native_wait_begin(); \
     int result = wait; \
@@ -172,7 +172,7 @@ pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
         gil->gil_passed_on(1);
         return passed;
     }
-    CL_COND_BODY(pthread_cond_wait, cl_real.pthread_cond_wait(cond, mutex))
+    CL_COND_BODY(pthread_cond_wait, cl_attached(), ENOSYS, cl_real.pthread_cond_wait(cond, mutex))
 }
 
 CL_PUBLIC int
@@ -185,29 +185,31 @@ pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struc
         gil->gil_woke(woken == ETIMEDOUT);
         return woken;
     }
-    CL_COND_BODY(pthread_cond_timedwait, cl_real.pthread_cond_timedwait(cond, mutex, until))
+    CL_COND_BODY(pthread_cond_timedwait, cl_attached(), ENOSYS,
+                 cl_real.pthread_cond_timedwait(cond, mutex, until))
 }
 
 CL_PUBLIC int
 pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                        const struct timespec *until)
 {
-    CL_COND_BODY(pthread_cond_clockwait, cl_real.pthread_cond_clockwait(cond, mutex, clock, until))
+    CL_COND_BODY(pthread_cond_clockwait, cl_attached(), ENOSYS,
+                 cl_real.pthread_cond_clockwait(cond, mutex, clock, until))
 }
 
 /* The upper bits of that word are the number of waiters. */
 static inline int
-cl_cond_is_waited_for(const pthread_cond_t *cond)
+cl_cond_is_waited_for(const void *cond)
 {
-    return __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >= 8;
+    return __atomic_load_n(&((const pthread_cond_t *)cond)->__data.__wrefs, __ATOMIC_RELAXED) >= 8;
 }
 
 /* A signal to one or to all. The condition may be gone afterwards. */
-#define CL_SIGNAL_BODY(name) \
-    const cl_layer_table *table = cl_attached(); \
+#define CL_SIGNAL_BODY(name, attached, missing) \
+    const cl_layer_table *table = attached; \
     uint64_t at = 0; \
     if (CL_REAL(name) == NULL) { \
-        return ENOSYS; \
+        return missing; \
     } \
     if (table != NULL && table->gil_cond == cond) { \
         table->gil_dropped(); \
@@ -227,13 +229,13 @@ cl_cond_is_waited_for(const pthread_cond_t *cond)
 CL_PUBLIC int
 pthread_cond_signal(pthread_cond_t *cond)
 {
-    CL_SIGNAL_BODY(pthread_cond_signal)
+    CL_SIGNAL_BODY(pthread_cond_signal, cl_attached(), ENOSYS)
 }
 
 CL_PUBLIC int
 pthread_cond_broadcast(pthread_cond_t *cond)
 {
-    CL_SIGNAL_BODY(pthread_cond_broadcast)
+    CL_SIGNAL_BODY(pthread_cond_broadcast, cl_attached(), ENOSYS)
 }
 
 #endif

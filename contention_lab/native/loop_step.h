@@ -6,6 +6,7 @@
 #ifndef CL_LOOP_STEP_H
 #define CL_LOOP_STEP_H
 
+#include "contain.h"
 #include "emit.h"
 
 #define CL_SLOW_STEP_NS 2000000u /* from here on, the time to describe a step does not matter to it */
@@ -104,7 +105,7 @@ cl_step_begins(PyObject *module, PyObject *handle)
 }
 
 /* step_ended(slow, handle): its callback has been called. Calls slow(handle, start_ns, end_ns, others) if that
- * took long; what goes wrong in it is no business of the loop's. */
+ * took long; a mistake in it is no business of the loop's. */
 static PyObject *
 cl_step_ended(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -121,8 +122,8 @@ cl_step_ended(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         && atomic_load_explicit(&cl_epoch, memory_order_relaxed) == step.epoch) {
         PyObject *done = PyObject_CallFunction(args[0], "OKKn", args[1], (unsigned long long)step.start_ns,
                                                (unsigned long long)end_ns, step.others);
-        if (done == NULL) {
-            PyErr_WriteUnraisable(args[0]);
+        if (done == NULL && cl_contain(args[0]) < 0) {
+            return NULL;
         }
         Py_XDECREF(done);
     }

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import threading
+import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from recorded_facts import MS, Facts, ms, run_threads
 
 import contention_lab as cl
+from contention_lab.native import _core
 from contention_lab.trace.schema import HoldFlag, Outcome
 
 if TYPE_CHECKING:
@@ -361,3 +366,22 @@ def test_a_coroutine_of_a_patched_method_is_what_it_was(tmp_path: Path) -> None:
         coroutine = asyncio.Lock().acquire()
         assert coroutine.__qualname__ == "Lock.acquire"
         coroutine.close()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_of_what_describes_a_long_callback_only_an_interrupt_is_the_programs(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    def describe(*_: object) -> None:
+        raise error
+
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    handle = SimpleNamespace(_loop=SimpleNamespace(_ready=()))
+    with cl.record(path):
+        _core.step_begins(handle)
+        time.sleep(0.01)
+        is_theirs = error is KeyboardInterrupt
+        with pytest.raises(error) if is_theirs else nullcontext():
+            _core.step_ended(describe, handle)
+    assert [one.exc_type for one in reported] == ([] if is_theirs else [error])

@@ -264,6 +264,8 @@ static PyMethodDef core_methods[] = {
     CL_SIMPLE_QUEUE_METHODS,
     {"wait_begin", cl_wait_begin, METH_O,
      "wait_begin(lock)\n--\n\nA coordination wait on a lock or Source begins; its token, 0 for none."},
+    {"thread_over", cl_thread_over, METH_O,
+     "thread_over(native_id)\n--\n\nThe Python code of that thread has ended."},
     {"wait_permit", cl_wait_permit, METH_VARARGS,
      "wait_permit(source, holder, holder_site, waiters)\n--\n\n"
      "A wait for a permit that `holder` has begins; its token, 0 for none."},

@@ -54,6 +54,19 @@ cl_wait_begin(PyObject *module, PyObject *object)
         lock == NULL ? 0 : cl_coordination_begin(lock, CL_COORDINATION, 0, 0, 0, 0));
 }
 
+/* thread_over(native_id): its Python code has ended. */
+static PyObject *
+cl_thread_over(PyObject *module, PyObject *native_id)
+{
+    (void)module;
+    unsigned long number = PyLong_AsUnsignedLong(native_id);
+    if (number == (unsigned long)-1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    cl_slot_over((uint32_t)number, cl_now());
+    Py_RETURN_NONE;
+}
+
 /* wait_permit(source, holder, holder_site, waiters): the calling thread begins to wait for a permit. */
 static PyObject *
 cl_wait_permit(PyObject *module, PyObject *args)

@@ -130,6 +130,9 @@ cl_write_thread(cl_file *file, cl_thread *thread, cl_buffer *buffer)
             cpu = atomic_load_explicit(&thread->end_cpu_ns, memory_order_relaxed);
         }
     }
+    if (end == 0) {
+        end = cl_slot_over_ns(thread->slot, thread->id);
+    }
     /* acquire: pairs with the release after the name is whole. An unnamed thread keeps what the
      * system calls it. */
     (void)atomic_load_explicit(&thread->named, memory_order_acquire);

@@ -19,6 +19,7 @@ static struct {
     _Atomic uint32_t native_id; /* 0: free */
     _Atomic uint32_t thread;
     _Atomic uint32_t doing;
+    _Atomic uint64_t over_ns; /* when somebody saw that its Python code had ended; 0: not yet */
 } cl_slots[CL_SLOTS];
 static _Atomic uint32_t cl_slots_used; /* slots from here on were never taken */
 
@@ -42,6 +43,7 @@ cl_slot_take(uint32_t thread, uint32_t native_id)
         }
         atomic_store_explicit(&cl_slots[i].thread, thread, memory_order_relaxed);
         atomic_store_explicit(&cl_slots[i].doing, CL_DOES_ANYTHING, memory_order_relaxed);
+        atomic_store_explicit(&cl_slots[i].over_ns, 0, memory_order_relaxed);
         uint32_t used = atomic_load_explicit(&cl_slots_used, memory_order_relaxed);
         while (used < i + 1
                && !atomic_compare_exchange_weak_explicit(&cl_slots_used, &used, i + 1,
@@ -63,6 +65,30 @@ cl_slot_leave(uint32_t slot, uint32_t thread, uint32_t native_id)
         atomic_compare_exchange_strong_explicit(&cl_slots[slot].native_id, &native_id, 0,
                                                 memory_order_release, memory_order_relaxed);
     }
+}
+
+/* Notes that the Python code of a thread has ended. The system may end the thread only later, and after the
+ * recording. One that it has ended already has no slot. */
+static void
+cl_slot_over(uint32_t native_id, uint64_t now)
+{
+    uint32_t used = atomic_load_explicit(&cl_slots_used, memory_order_relaxed);
+    for (uint32_t i = 0; i < used; i++) {
+        if (atomic_load_explicit(&cl_slots[i].native_id, memory_order_acquire) == native_id) {
+            atomic_store_explicit(&cl_slots[i].over_ns, now, memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+/* When that was; 0 if nobody saw it so far. */
+static uint64_t
+cl_slot_over_ns(uint32_t slot, uint32_t thread)
+{
+    if (slot == CL_NO_SLOT || atomic_load_explicit(&cl_slots[slot].thread, memory_order_relaxed) != thread) {
+        return 0;
+    }
+    return atomic_load_explicit(&cl_slots[slot].over_ns, memory_order_relaxed);
 }
 
 /* Notes what the slot's thread is about to do. Contended paths only. */

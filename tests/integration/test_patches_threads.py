@@ -366,6 +366,27 @@ def test_a_join_names_the_thread_that_was_waited_for(path: Path) -> None:
     assert {facts.trace.locks[int(w["lock"])].name for w in (late, found)} == {"slow one"}
 
 
+def test_a_thread_that_was_joined_has_an_end_even_if_that_ends_the_recording(path: Path) -> None:
+    # The system ends a thread a little after Python has, at times after the recording.
+    for _ in range(30):
+        with cl.record(path):
+            lock = threading.Lock()
+
+            def work(lock: threading.Lock = lock) -> None:
+                time.sleep(0.005)
+                with lock:
+                    pass
+
+            ending = threading.Thread(target=work, name="ending")
+            with lock:
+                ending.start()
+                time.sleep(0.006)
+            ending.join()
+        trace = cl.load(path)
+        (seen,) = (one for one in trace.threads.values() if one.name == "ending")
+        assert 0 < seen.end_ns <= trace.duration_ns
+
+
 def test_waiting_for_a_result_names_the_worker_that_brought_it(path: Path) -> None:
     with cl.record(path), ThreadPoolExecutor(1, "pool") as pool:
         future = pool.submit(time.sleep, 0.04)

@@ -48,5 +48,8 @@ def _before_join(thread: "Any") -> "tuple[Any, _core.Source, int] | None":
 
 def _after_join(kept: "tuple[Any, _core.Source, int]", _result: None, failed: bool) -> None:
     thread, source, token = kept
-    ended = _core.ACQUIRED if _is_over(thread) else _core.TIMED_OUT
+    over = _is_over(thread)
+    if over:
+        _core.thread_over(thread.native_id)
+    ended = _core.ACQUIRED if over else _core.TIMED_OUT
     _core.wait_end(source, token, _core.INTERRUPTED if failed else ended)

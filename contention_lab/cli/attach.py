@@ -63,11 +63,12 @@ def command(pid: int, duration: float, rate: int, native: bool, output: Path | N
     from contention_lab.sampling.refusal import AttachError
 
     path = output or Path(f"attach-{pid}.clt")
-    with ended_by_signals(), reported(AttachError, ValueError):
+    with ended_by_signals() as goes_on, reported(AttachError, ValueError):
         trace_file.refuse_other_files(str(path))
         click.echo(
             f"sampling process {pid} {rate} times a second for {duration:g} s; Ctrl-C ends it",
             err=True,
         )
-        attach(pid, Options(rate, duration, native), interruptible=True).write(path)
+        options = Options(rate, duration, native)
+        attach(pid, options, goes_on=goes_on, interruptible=True).write(path)
     click.echo(f"wrote {path}; next: contention-lab diagnose {trace_file.quoted(str(path))}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from contention_lab.trace import Trace
@@ -54,22 +54,35 @@ def reported(*kinds: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[Callable[[], bool]]:
     """Let signals that end a program end it as an exception does: what is open is closed.
 
     Else a helper process would go on without it. The exit status is the shell's, 128 and the
-    signal.
+    signal, also where the exception was passed over, as in a destructor, or became another, as in
+    a module that was being imported.
+
+    Yields
+    ------
+    callable
+        Whether to go on; for loops to ask.
     """
+    asked: list[int] = []
 
     def end(number: int, _: object) -> None:
+        asked.append(number)
         raise SystemExit(128 + number)
 
     before = {one: signal.signal(one, end) for one in ENDING}
     try:
-        yield
+        yield lambda: not asked
+    except Exception:
+        if not asked:
+            raise
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+    if asked:
+        raise SystemExit(128 + asked[0])
 
 
 def loaded(paths: Sequence[Path]) -> list[Trace]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from contention_lab.diagnosis.finding import Party
     from contention_lab.trace import Trace
@@ -110,10 +110,11 @@ def lines(rows: Sequence[SampledRow], most: int) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def watch(pid: int, most: int) -> None:
+def watch(pid: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> None:
     """Show the locks of a running process, anew each second, until Ctrl-C or its end.
 
-    On a terminal the table stays in place; elsewhere one follows the other.
+    On a terminal the table stays in place; elsewhere one follows the other. It also ends where
+    `goes_on` says no.
 
     Raises
     ------
@@ -138,9 +139,10 @@ def watch(pid: int, most: int) -> None:
         if live is not None:
             live.start()
             console.show_cursor(True)  # nobody would, if this is killed
-        while True:
+        options = Options(duration_s=1.0)
+        while goes_on():
             try:
-                trace = parse(attach(pid, Options(duration_s=1.0), version=version).bytes())
+                trace = parse(attach(pid, options, version=version, goes_on=goes_on).bytes())
             except AttachError as error:
                 if not shown:
                     raise

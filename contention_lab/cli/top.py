@@ -146,8 +146,8 @@ def _watch(pid: int, most: int) -> None:
     from contention_lab.cli.sampled_table import watch
     from contention_lab.sampling.refusal import AttachError
 
-    with ended_by_signals(), reported(AttachError):
-        watch(pid, most)
+    with ended_by_signals() as goes_on, reported(AttachError):
+        watch(pid, most, goes_on)
 
 
 def _print_sampled(trace: Trace, most: int) -> None:

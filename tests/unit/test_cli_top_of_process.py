@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,3 +64,49 @@ def test_what_is_open_is_closed_when_a_signal_ends_a_command() -> None:
     assert ended.value.code == 128 + signal.SIGTERM
     assert closed == [True]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_signal_ends_a_command_also_if_its_exception_is_passed_over() -> None:
+    looked = []
+
+    def work() -> None:
+        with ended_by_signals() as goes_on:
+            while goes_on() and len(looked) < 3:
+                looked.append(True)
+                with suppress(SystemExit):
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as ended:
+        work()
+
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert looked == [True]
+
+
+def test_a_signal_ends_a_command_also_if_its_exception_becomes_another() -> None:
+    def work() -> None:
+        with ended_by_signals():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            except SystemExit:
+                raise RuntimeError("an import was interrupted") from None
+
+    with pytest.raises(SystemExit) as ended:
+        work()
+
+    assert ended.value.code == 128 + signal.SIGTERM
+
+
+def test_an_error_within_is_not_taken_for_a_signal() -> None:
+    with pytest.raises(RuntimeError, match="ours"), ended_by_signals():
+        raise RuntimeError("ours")
+
+
+def test_a_table_needs_no_drawing() -> None:
+    code = (
+        "import sys, contention_lab.cli.top, contention_lab.cli.sampled_table\n"
+        "import contention_lab.report.quantity\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -290,10 +290,11 @@ def test_what_was_recorded_before_a_deadly_signal_can_be_read(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     (tmp_path / "program.py").write_text(
-        "import threading, time\nlock = threading.Lock()\n"
-        "def work():\n    while True:\n        with lock: time.sleep(0.001)\n"
+        "import threading, time\nlock = threading.Lock()\nholds = []\n"
+        "def work():\n    while True:\n        with lock: time.sleep(0.001); holds.append(1)\n"
         "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
-        "time.sleep(0.4)\nprint('now', flush=True)\ntime.sleep(60)\n"
+        "while len(holds) < 200: time.sleep(0.01)\n"
+        "time.sleep(0.2)\nprint('now', flush=True)\ntime.sleep(60)\n"
     )
     process = start(tmp_path, "-q", "program.py")
     assert process.stdout is not None

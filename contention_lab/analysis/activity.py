@@ -89,9 +89,12 @@ class Activity:
             self._waiting[thread] = Windows.union(start[first:last], end[first:last])
         return self._waiting[thread]
 
-    def joins_after(self, thread: int, time_ns: int) -> int:
-        """Return when a thread, after a moment, first waited for another to end; late if never."""
-        owner, start = self._joins
+    def leaves_after(self, thread: int, time_ns: int) -> int:
+        """Return when a thread, after a moment, had done all it does; late if that is not seen.
+
+        It first waits for another thread to end then, or waits for good.
+        """
+        owner, start = self._last_waits
         first, last = np.searchsorted(owner, (thread, thread + 1))
         later = start[first:last][start[first:last] >= time_ns]
         return int(later.min(initial=LAST_TIME_NS))
@@ -129,16 +132,16 @@ class Activity:
         waited = self.waiting(thread).covered_ns(lived.start_ns, lived.end_ns)
         return lived.total_ns - int(waited.sum())
 
-    def on_cpu_share(self, thread: int) -> float:
-        """Return the share of its time wanting a CPU that a thread had one; 1 if not known."""
+    def on_cpu_share(self, thread: int) -> float | None:
+        """Return the share of its time wanting a CPU that a thread had one; None if not known."""
         records = self.trace.states
         mine = records[(records["thread"] == thread) & (records["cpu_ns"] > 0)]
         if len(mine) < 2:
-            return 1.0
+            return None
         cpu, delay = (
             float(mine[name].max()) - float(mine[name].min()) for name in ("cpu_ns", "delay_ns")
         )
-        return cpu / (cpu + delay) if cpu + delay > 0 else 1.0
+        return cpu / (cpu + delay) if cpu + delay > 0 else None
 
     def stacks(
         self, threads: Collection[int], windows: Windows, *, waiting: bool = False
@@ -178,12 +181,13 @@ class Activity:
         return coordination_waits(self.trace)
 
     @cached_property
-    def _joins(self) -> tuple[Integers, Integers]:
-        """Waits for threads to end, ordered by thread: whose, and from when."""
+    def _last_waits(self) -> tuple[Integers, Integers]:
+        """Waits for threads to end, and without an end, ordered by thread: whose, and from when."""
         spans = self._coordination
         locks = self.trace.locks.values()
         threads = [lock.id for lock in locks if lock.type.startswith("threading.Thread")]
-        spans = spans.where(np.isin(spans.lock, threads))
+        is_open = self.trace.wait_columns["outcome"][spans.index] == Outcome.OPEN
+        spans = spans.where(is_open | np.isin(spans.lock, threads))
         order = np.lexsort((spans.start_ns, spans.thread))
         return spans.thread[order].astype(np.int64), spans.start_ns[order]
 

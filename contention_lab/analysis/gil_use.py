@@ -7,7 +7,8 @@ waits is one wait (a return: it comes back from something that had let the GIL g
 it up after a switch interval). Rows with less than a sample between them are taken for one.
 
 Where holds are recorded, too, a wait counts for as long as somebody has the GIL. Who waits for a
-GIL that nobody has is waiting for a core: on a crowded machine that may be most of it.
+GIL that nobody has is waiting for a core: on a crowded machine that may be most of it. And who
+wants the GIL only to try for a lock again is waiting for that lock.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from contention_lab.analysis.activity import Activity
 from contention_lab.analysis.distinct import places, values
 from contention_lab.analysis.intervals import bounds
+from contention_lab.analysis.light_tries import light_tries
 from contention_lab.analysis.thread_samples import thread_samples
 from contention_lab.analysis.windows import Windows
 from contention_lab.trace import GilFlag, Outcome, State
@@ -53,7 +55,7 @@ class GilThread:
     held_s
         It had the GIL.
     wait_s
-        It waited for it while somebody had it, as far as that is known.
+        It waited for it while somebody had it, as far as that is known, and not to try for a lock.
     core_wait_s
         It waited for it while nobody had it: to be given a core.
     native_s
@@ -67,8 +69,8 @@ class GilThread:
     takings
         How often it got the GIL; 0 where that is not counted.
     on_core_share
-        Share of its time wanting a core that it had one: a thread that is taken off its core keeps
-        the GIL, and everybody else waiting, without running. 1 where that is not known.
+        Share of its time with work to do that it had a core: a thread that is taken off its core
+        keeps the GIL, and everybody else waiting, without running. 1 where that is not known.
     """
 
     thread: Thread
@@ -193,12 +195,19 @@ class _RecordedWaits:
         counted = end - start
         if len(trace.gil_holds):
             counted = Windows.union(*bounds(trace.gil_holds)).covered_ns(start, end)
+        tried = np.zeros(len(start), dtype=np.int64)
+        for one, windows in light_tries(trace).items():
+            mine = self._event_thread == one
+            tried[mine] = windows.covered_ns(start[mine], end[mine])
+        counted = np.where(tried > 0, np.minimum(counted, end - start - tried), counted)
         self._event_s = counted / 1e9
         whole_s = _by_thread(self._event_thread, (end - start).astype(np.float64))
-        counted_s = _by_thread(self._event_thread, counted.astype(np.float64))
-        self.counted = {
-            thread: counted_s[thread] / waited_s for thread, waited_s in whole_s.items() if waited_s
-        }
+        self.counted, self.tried = (
+            {one: part_s / whole_s[one] for one, part_s in parts_s.items() if whole_s[one]}
+            for parts_s in (
+                _by_thread(self._event_thread, part.astype(np.float64)) for part in (counted, tried)
+            )
+        )
         self._thread, self._gil = thread[some][gil > 0], gil[gil > 0] / 1e9
 
     def events_s(self, thread: int) -> npt.NDArray[np.float64]:
@@ -237,23 +246,36 @@ def _thread(
     if total is not None:
         every, whole_s = waits.events_s(thread.id), min(wall_s, int(total["wait_ns"]) / 1e9)
         wait_s = whole_s * waits.counted.get(thread.id, 1.0)
-        core_wait_s = whole_s - wait_s
+        core_wait_s = max(0.0, whole_s * (1.0 - waits.tried.get(thread.id, 0.0)) - wait_s)
     every = every[every > SHORT_WAIT * interval_s]
+    native_s = sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine])
     return GilThread(
         thread=thread,
         wall_s=wall_s,
         held_s=min(held_s, wall_s),
         wait_s=wait_s,
         core_wait_s=core_wait_s,
-        native_s=sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine]),
+        native_s=native_s,
         blocked_s=sampled_s((state == State.BLOCKED) | (state == State.AWAITS_LOCK))
         + recorded_s
         - after_s,
         returns=len(every),
         wait_each_s=float(np.median(every)) if len(every) else 0.0,
         takings=int(total["holds"]) if total is not None else 0,
-        on_core_share=activity.on_cpu_share(thread.id),
+        on_core_share=_on_core_share(activity, thread, held_s + native_s),
     )
+
+
+def _on_core_share(activity: Activity, thread: Thread, working_s: float) -> float:
+    """Return the share of a thread's working time that it had a core: the larger of two estimates.
+
+    Both are too small. A thread that waits for the GIL wakes every switch interval to ask for it,
+    and may wait for a core each time: that is no time in which it kept the GIL from others. And who
+    has the GIL need not want a core.
+    """
+    seen = activity.on_cpu_share(thread.id)
+    used = min(1.0, thread.cpu_ns / 1e9 / working_s) if thread.cpu_ns and working_s > 0 else None
+    return max((share for share in (seen, used) if share is not None), default=1.0)
 
 
 def _rows(time: Integers, state: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:

@@ -21,6 +21,7 @@ from contention_lab.analysis.gil_use import GilUse, gil_use
 from contention_lab.analysis.hand_overs import with_signals
 from contention_lab.analysis.holding import HeldTime, holding
 from contention_lab.analysis.intervals import hold_spans
+from contention_lab.analysis.light_tries import gil_between_tries_ns
 from contention_lab.analysis.lock_order import Inversion, inversions
 from contention_lab.analysis.native_locks import NativeLockRow, native_locks
 from contention_lab.analysis.native_program import completed
@@ -182,6 +183,11 @@ class CaseFile:
         recorded_ns, waited_ns = int(waits.length_ns.sum()), union_ns(waits.start_ns, waits.end_ns)
         users = self._users(np.array([row.lock.id for row in rows]), waits)
         held = self._held(number)
+        gil_share = gil_ns / recorded_ns if recorded_ns else 0.0
+        blamed_share = (charged_ns - gil_ns) / recorded_ns if recorded_ns else 1.0
+        if _is_mostly_tried(rows):
+            held_share = _held_by_others(rows, self.program.wall_s)
+            blamed_share = max(blamed_share, min(held_share, 1.0 - gil_share))
         return LockCase(
             program=self.program,
             lock=accused(rows[0], len(rows)),
@@ -190,8 +196,8 @@ class CaseFile:
             user_wall_s=sum(time.wall_s for time in self.times if time.thread.id in users),
             waiters=recorded_ns / waited_ns if waited_ns else 0.0,
             waited_s=waited_ns / 1e9,
-            blamed_share=(charged_ns - gil_ns) / recorded_ns if recorded_ns else 1.0,
-            gil_share=gil_ns / recorded_ns if recorded_ns else 0.0,
+            blamed_share=blamed_share,
+            gil_share=gil_share,
             victims=self._parties.victims(number),
             culprits=self._parties.culprits(number),
             holds=self._parties.hold_times(number),
@@ -199,6 +205,7 @@ class CaseFile:
             in_libraries_share=self._parties.in_libraries_share(number),
             root=self._root(rows),
             errand=self._errand(number, held, recorded_ns / 1e9),
+            gil_to_try_s=gil_between_tries_ns(self.trace, [row.lock.id for row in rows]) / 1e9,
         )
 
     def _errand(self, number: int, held: HeldTime, waited_s: float) -> Errand | None:
@@ -222,6 +229,25 @@ class CaseFile:
 def _identity(row: LockRow) -> tuple[Any, ...]:
     """Return by what a lock is the same as another one: type, name and where it was made."""
     return row.lock.type, row.lock.label, row.lock.site
+
+
+def _is_mostly_tried(rows: Sequence[LockRow]) -> bool:
+    return sum(row.failed_tries for row in rows) > sum(row.contended for row in rows)
+
+
+def _held_by_others(rows: Sequence[LockRow], wall_s: float) -> float:
+    """Return for what share of a user's time, on average, another one held its lock.
+
+    From all holds: of those between tries only the ones that a try met are recorded one by one.
+    """
+    waited_s = held_s = 0.0
+    for row in rows:
+        others_s = row.hold_s * (row.threads - 1) / row.threads if row.threads else 0.0
+        own_s = row.hold_s - others_s
+        if wall_s > own_s:
+            waited_s += row.wait_s
+            held_s += row.wait_s * min(1.0, others_s / (wall_s - own_s))
+    return held_s / waited_s if waited_s else 0.0
 
 
 def _representative(

@@ -147,8 +147,8 @@ def _lock_of(held: Held) -> str:
 
 def _own_share(file: CaseFile, steps: LoopSteps) -> float:
     """Return the share of the time of steps that is not waiting for a CPU."""
-    off_cpu = 1.0 - file.activity.on_cpu_share(steps.thread)
-    return 1.0 - _running_share(file, steps) * off_cpu
+    on_cpu = file.activity.on_cpu_share(steps.thread)
+    return 1.0 if on_cpu is None else 1.0 - _running_share(file, steps) * (1.0 - on_cpu)
 
 
 def _running_share(file: CaseFile, steps: LoopSteps) -> float:

@@ -1,9 +1,12 @@
 """Which way items go: do waiters wait for an item, or for room?
 
 A queue's methods say. Of a buffer that the program has made of conditions nothing does but its
-course: a consumer is still at work when the last producer has ended, since it has its last item to
+course: a consumer is still at work when the last producer has ended, since it has its last items to
 work on, and a producer ends first. Where others come in and leave while it is waited, as readers do
 while a writer waits, nothing goes either way.
+
+What tells is how long the one side outlives the other in terms of the work that there is between
+two wake-ups. How long a wait lasts tells nothing: with many who wait, each waits for many items.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from contention_lab.analysis.coordination import Purpose, is_of_library
 from contention_lab.diagnosis.coordination_parties import waking_stacks
 
 if TYPE_CHECKING:
+    from contention_lab.analysis.coordination import CoordinationCase
     from contention_lab.diagnosis.awaited import Awaited
 
 
@@ -31,11 +35,13 @@ class Flow(Enum):
 def flow(awaited: Awaited) -> Flow:
     """Tell what the waiters of a case wait for.
 
-    Of a condition it is room if those who end the waits outlive the waiters, by half of a usual
-    wait or more: a consumer has its last items still to work on. If the waiters outlive them, or
-    all end as one, it is an item. Where those who end the waits do not end themselves, as the
-    main thread does not unless it joins others, it is not known; nor where only a library's own
-    threads end the waits, under no code of the program.
+    Of a condition it is room if those who end the waits outlive the waiters, by half of the time
+    or more that one of them usually takes from one wake-up to the next: a consumer has the items
+    that are left still to work on, and at least the one it has begun. If the waiters outlive them,
+    or all end as one, it is an item. A thread that waits for good, or for others to end, has ended.
+    Where those who end the waits do neither, as the main thread does not unless it joins others, it
+    is not known; nor where only a library's own threads end the waits, under no code of the
+    program.
     """
     case = awaited.case
     if case.purpose in (Purpose.ITEM, Purpose.TASK):
@@ -48,8 +54,23 @@ def flow(awaited: Awaited) -> Flow:
     wakers = max(_end(awaited, one) for one in awaited.wakers)
     if wakers > awaited.trace.duration_ns:
         return Flow.UNKNOWN
-    usual_ns = float(np.median(case.end_ns - case.start_ns))
-    return Flow.FOR_ROOM if wakers - waiters >= usual_ns / 2 else Flow.FOR_ITEM
+    return Flow.FOR_ROOM if wakers - waiters >= _usual_interval_ns(case) / 2 else Flow.FOR_ITEM
+
+
+def _usual_interval_ns(case: CoordinationCase) -> float:
+    """Return how long it usually is from one wake-up to the next by the same thread.
+
+    Where nobody woke others twice, how long a wait usually lasts.
+    """
+    first = np.unique(case.batch, return_index=True)[1]  # waits are in the order of their end
+    time, waker = case.end_ns[first], case.waker[first]
+    between = [
+        np.diff(np.sort(time[waker == one])) for one in np.unique(waker[waker != 0]).tolist()
+    ]
+    intervals = np.concatenate([np.zeros(0, dtype=np.int64), *between])
+    if not len(intervals):
+        intervals = case.end_ns - case.start_ns
+    return float(np.median(intervals))
 
 
 def _is_woken_by_library(awaited: Awaited) -> bool:
@@ -58,8 +79,9 @@ def _is_woken_by_library(awaited: Awaited) -> bool:
 
 
 def _end(awaited: Awaited, thread: int) -> int:
-    """Return when a thread ended, or began to join others after it last woke somebody."""
+    """Return when a thread ended, or began to wait for an end after all it did here."""
     case, trace = awaited.case, awaited.trace
-    last_ns = int(case.end_ns[case.waker == thread].max(initial=0))
+    woke_ns = int(case.end_ns[case.waker == thread].max(initial=0))
+    waited_ns = int(case.start_ns[case.thread == thread].max(initial=0))
     ended = trace.thread(thread).end_ns or trace.duration_ns + 1
-    return min(ended, awaited.activity.joins_after(thread, last_ns))
+    return min(ended, awaited.activity.leaves_after(thread, max(woke_ns, waited_ns)))

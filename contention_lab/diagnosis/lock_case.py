@@ -135,6 +135,8 @@ class LockCase:
         The locks that its holders themselves waited for, if that is most of it.
     errand
         What else they waited for, if that is most of it.
+    gil_to_try_s
+        Waiting for the GIL between failed tries, of threads that did nothing else in between.
     """
 
     program: Program
@@ -153,6 +155,7 @@ class LockCase:
     in_libraries_share: float
     root: Root | None = None
     errand: Errand | None = None
+    gil_to_try_s: float = 0.0
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""
@@ -163,14 +166,15 @@ class LockCase:
         """Whether nobody waited for it: threads that found it taken did something else first.
 
         True if there were only tries without blocking, hardly any CPU time went into them, and they
-        are further apart than half a hold: whoever waited would have looked sooner.
+        are further apart than half a hold: whoever waited would have looked sooner. Waiting for the
+        GIL only to try again is no such doing.
         """
         tried = self.total("failed_tries")
         if not tried or self.total("contended") or self.total("spin_s") > self.total("wait_s") / 2:
             return False
         count = sum(hold.count for hold in self.holds.values())
         usual_s = self.recorded_hold_s / count if count else 0.0
-        return self.total("wait_s") / tried > usual_s / 2
+        return (self.total("wait_s") - self.gil_to_try_s) / tried > usual_s / 2
 
     @property
     def blamed(self) -> tuple[Party, ...]:

@@ -124,3 +124,19 @@ def test_who_waits_for_a_gil_that_nobody_has_waits_for_a_core() -> None:
     assert one.wait_s == pytest.approx(0.005)  # the same share of what was not recorded
     assert one.core_wait_s == pytest.approx(0.045)
     assert one.wait_each_s == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(("cpu_ms", "share"), [(40, 0.8), (2, 0.1), (0, 0.1)])
+def test_waiting_for_a_core_to_ask_for_the_gil_is_no_time_off_the_core_with_it(
+    cpu_ms: int, share: float
+) -> None:
+    # It has the GIL for 50 of 500 ms. In the others it wakes to ask for it, late each time.
+    builder = TraceBuilder(duration_ns=500 * MS)
+    thread = builder.add_thread("a", cpu_ns=cpu_ms * MS)
+    builder.add_layer_event(ChunkKind.GIL_TOTALS, thread=thread, held_ns=50 * MS, holds=10)
+    for at, cpu, delay in ((10, 1, 0), (490, 46, 405)):
+        builder.add_state(at * MS, thread, State.AWAITS_GIL, cpu_ns=cpu * MS, delay_ns=delay * MS)
+    (one,) = threads(builder).values()
+
+    assert one.on_core_share == pytest.approx(share)
+    assert one.ran_each_s == pytest.approx(share * 0.005)

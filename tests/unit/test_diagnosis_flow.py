@@ -232,6 +232,40 @@ def buffer(
     return scene
 
 
+def crowded_buffer(*, ends: str, producers: int = 20) -> Scene:
+    """Many producers, of whom a consumer lets one go on each 10 ms; it works on what is left.
+
+    It `ends` by ending, or waits for another item for good; or it ends with the producers.
+    """
+    scene = Scene()
+    condition, other = scene.lock("threading.RLock in Condition", 10), scene.lock(QUEUE, 11)
+    last_ms = {"late": 950.0, "waits": 0.0, "with them": 921.0}[ends]
+    consumer = scene.thread("consumer", end_ms=last_ms)
+    waiting = scene.stack(("Buffer.put", 20), ("produce", 30))
+    waking = scene.stack(("Buffer.get", 24), ("consume", 40))
+    threads = [scene.thread(f"producer {i}", end_ms=920.0) for i in range(producers)]
+    for step in range(90):
+        thread, end = threads[step % producers], (step + 1) * 10.0
+        start = max(0.0, end - 10.0 * producers + 1.0)
+        scene.wait(
+            condition, thread, start, end, waiting, by=consumer, waking=waking, wake=step + 1
+        )
+    if ends == "waits":
+        scene.wait(other, consumer, 950.0, 1000.0, waking, outcome=Outcome.OPEN)
+    scene.builder.add_counter(condition, consumer, acquires=94, hold_histogram=[94] + [0] * 31)
+    scene.seen(consumer, scene.stack(("store", 50), ("consume", 41)), 0.0, 940.0)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_room"), [("late", True), ("waits", True), ("with them", False)]
+)
+def test_many_who_wait_for_long_do_not_hide_who_works_last(ends: str, *, is_room: bool) -> None:
+    # A wait lasts 191 ms; the consumer outlives the producers by 30 ms, which is three items.
+    found = crowded_buffer(ends=ends).finding("backpressure")
+    assert (found is not None) == is_room
+
+
 def slots(*, waiters: int = 3, busy: bool = True) -> Scene:
     """Producers take a semaphore that a consumer gives back when it has taken an item out."""
     scene = Scene()

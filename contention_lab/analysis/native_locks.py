@@ -20,6 +20,7 @@ import numpy as np
 from contention_lab.analysis.intervals import bounded, bounds, lengths_ns
 from contention_lab.analysis.native_blame import blamed_releases, settled_stacks
 from contention_lab.analysis.native_identity import NativeIdentity, native_identity
+from contention_lab.analysis.native_selection import NativeSelection
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.sites import user_frame
 from contention_lab.trace import Frame, Outcome
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 SPUN: Final = frozenset({NativeKind.YIELD, NativeKind.SPINLOCK})
 """Kinds for which threads wait on a CPU: calling sched_yield() again and again, or in a loop."""
+
+EVERYTHING: Final = NativeSelection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +113,17 @@ class NativeLockRow:
         return f"{self.identity.text} ({function})" if function else self.identity.text
 
 
-def native_locks(trace: Trace) -> tuple[NativeLockRow, ...]:
+def native_locks(
+    trace: Trace, selection: NativeSelection = EVERYTHING
+) -> tuple[NativeLockRow, ...]:
     """Sum up the waits for native locks.
 
     Parameters
     ----------
     trace
-        A trace.
+        A trace, not cut down to some of its records.
+    selection
+        Which waits count.
 
     Returns
     -------
@@ -136,7 +143,7 @@ def native_locks(trace: Trace) -> tuple[NativeLockRow, ...]:
         known = trace.native.locks.get(lock)
         if known is None:
             continue
-        for key, chosen in _identified(trace, known, some):
+        for key, chosen in _identified(trace, known, some, selection):
             groups[key].append((known, chosen, released.get(lock, releases[:0])))
     rows = [_row(trace, key, parts) for key, parts in groups.items()]
     return tuple(sorted(rows, key=lambda row: (-row.wait_s, row.identity.text, str(row.site))))
@@ -174,9 +181,15 @@ def _told_elsewhere(trace: Trace, waits: Records) -> npt.NDArray[np.bool_]:
     return told
 
 
-def _identified(trace: Trace, lock: NativeLock, waits: Records) -> Iterator[tuple[Key, Records]]:
-    """Divide the waits for one address by what was waited for."""
+def _identified(
+    trace: Trace, lock: NativeLock, waits: Records, selection: NativeSelection
+) -> Iterator[tuple[Key, Records]]:
+    """Divide the chosen waits for one address by what was waited for."""
     settled = settled_stacks(trace, waits)
+    kept = selection.kept(trace, waits, settled)
+    waits, settled = waits[kept], settled[kept]
+    if not len(waits):
+        return
     sorts: dict[Key, list[int]] = defaultdict(list)
     pairs, which = np.unique(
         np.stack([settled, waits["stack"].astype(np.int64)]), axis=1, return_inverse=True

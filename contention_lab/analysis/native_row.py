@@ -12,25 +12,28 @@ import numpy as np
 from contention_lab.analysis.gil_row import GIL_LOCK, quantile
 from contention_lab.analysis.intervals import lengths_ns
 from contention_lab.analysis.lock_table import LockRow
-from contention_lab.analysis.native_locks import native_locks
+from contention_lab.analysis.native_locks import EVERYTHING, native_locks
 from contention_lab.analysis.native_program import is_native_program
 from contention_lab.trace import Lock
 
 if TYPE_CHECKING:
     from contention_lab.analysis.native_locks import NativeLockRow
+    from contention_lab.analysis.native_selection import NativeSelection
     from contention_lab.trace import Trace
 
 UNSEEN: Final = frozenset({"gil_s", "hold_s", "utilisation", "acquires", "failed_tries"})
 """Figures that such a row lacks: only waits are seen, and who let go of what others wait for."""
 
 
-def native_rows(trace: Trace) -> tuple[LockRow, ...]:
+def native_rows(trace: Trace, selection: NativeSelection = EVERYTHING) -> tuple[LockRow, ...]:
     """Return what happened to locks of native code that one thread has and others wait for.
 
     Parameters
     ----------
     trace
         A trace, not cut down to some threads or stacks.
+    selection
+        Which waits count. With one, `threads` are those that wait.
 
     Returns
     -------
@@ -40,7 +43,9 @@ def native_rows(trace: Trace) -> tuple[LockRow, ...]:
     """
     if is_native_program(trace):
         return ()
-    return tuple(_row(row) for row in native_locks(trace) if row.identity.is_contention)
+    rows = native_locks(trace, selection)
+    whole = selection == EVERYTHING
+    return tuple(_row(row, whole=whole) for row in rows if row.identity.is_contention)
 
 
 def is_native(row: LockRow) -> bool:
@@ -48,7 +53,7 @@ def is_native(row: LockRow) -> bool:
     return row.lock.id == 0 and row.lock != GIL_LOCK
 
 
-def _row(row: NativeLockRow) -> LockRow:
+def _row(row: NativeLockRow, *, whole: bool) -> LockRow:
     length = np.sort(lengths_ns(row.events)) / 1e9
     return LockRow(
         lock=Lock(
@@ -74,7 +79,7 @@ def _row(row: NativeLockRow) -> LockRow:
         wait_p99_s=quantile(length, 0.99),
         wait_max_s=row.longest_s,
         hold_max_s=0.0,
-        threads=len(row.users),
+        threads=len(row.users if whole else np.unique(row.events["native_id"])),
         open_waits=0,
         missing_waits=0,
     )

@@ -8,7 +8,7 @@ Waiting is the sum over all threads; the wait for the GIL after a lock was acqui
 Locks of one name that were made at one place are one row; `--instances` tells them apart. Where
 every wait for the GIL was recorded, it is a row as well, with the share of the time that anybody
 had it. So are locks of native code, of which only waits are seen: those of libraries and of the
-interpreter.
+interpreter; `--stack` finds functions of native code as well.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def command(
     from contention_lab.analysis import by_site, lock_table, selected
     from contention_lab.analysis.gil_row import gil_row
     from contention_lab.analysis.native_row import native_rows
+    from contention_lab.analysis.native_selection import NativeSelection
     from contention_lab.trace import Level, TraceError, load, not_seen
 
     if separator is not None and len(separator) != 1:
@@ -115,7 +116,7 @@ def command(
     gil = gil_row(chosen)
     if gil is not None and lock.casefold() in f"{gil.lock.name} {gil.lock.type}".casefold():
         found.append(gil)
-    native = () if thread or stack else native_rows(chosen)
+    native = native_rows(trace, NativeSelection(thread, stack))
     texts = [f"{row.lock.label} {row.lock.type}".casefold() for row in native]
     found += [row for row, text in zip(native, texts, strict=True) if lock.casefold() in text]
     table = _sorted(found, _SORTABLE[column.lower()], reverse)

@@ -150,3 +150,57 @@ def test_locks_of_native_code_are_rows_with_spinning_apart_from_parking(
     said = capsys.readouterr().err
     assert "the list's own lock: waited for 2.0 ms spinning (sched_yield) and 6.0 ms parked" in said
     assert _rows(tmp_path / "native.clt", capsys, "--lock", "nowhere")[1:] == []
+
+
+def test_rows_of_native_locks_are_of_the_threads_and_frames_that_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = NativeScene()
+    python, sqlite = "/usr/bin/python3.14", "/usr/lib/libsqlite3.so.0"
+    slow = scene.native_stack(("_PyCriticalSection_BeginSlow", python), ("list_append", python))
+    short = scene.native_stack(("_PySemaphore_Wait", python))
+    step = scene.native_stack(("sqlite3_step", sqlite))
+    slept = scene.lock(NativeKind.SEMAPHORE, "_PySemaphore_Wait", python)
+    mutex = scene.lock(NativeKind.MUTEX, "sqlite3_step", sqlite)
+    reader, writer = scene.thread("reader-1"), scene.thread("writer-1")
+    collect, store = scene.stack("collect", 10), scene.stack("store", 20)
+    scene.wait(slept, reader, 0, 2, native_stack=short, stack=store)
+    scene.wait(slept, reader, 3, 6, native_stack=slow, stack=collect)
+    scene.wait(slept, writer, 0, 7, native_stack=slow, stack=collect)
+    scene.wait(mutex, writer, 10, 20, native_stack=step, stack=store)
+    scene.wait(mutex, 0, 30, 31, native_stack=step, native_id=reader)
+    path = tmp_path / "native.clt"
+    path.write_bytes(scene.bytes())
+
+    def found(*options: str) -> dict[str, tuple[float, str]]:
+        head, *rows = _rows(path, capsys, *options)
+        of = [dict(zip(head, row, strict=True)) for row in rows]
+        sums: dict[str, tuple[float, str]] = {}
+        for row in of:
+            ms = round(float(row["wait_s"]) * 1e3, 6) + sums.get(row["lock"], (0.0, ""))[0]
+            sums[row["lock"]] = (ms, row["threads"])
+        return sums
+
+    appended, stored = "the list's own lock", "a lock inside libsqlite3 (sqlite3_step)"
+    assert found("--thread", "READER") == {appended: (5, "1"), stored: (1, "1")}
+    assert found("--thread", "writer") == {appended: (7, "1"), stored: (10, "1")}
+    assert found("--stack", "store") == {appended: (2, "1"), stored: (10, "1")}
+    assert found("--stack", "collect") == {appended: (10, "2")}
+    assert found("--stack", "list_append")[appended][0] == 12
+    assert found("--stack", "libsqlite3", "--thread", "reader") == {stored: (1, "1")}
+    assert found("--thread", "nobody") == found("--stack", "nowhere") == {}
+
+
+def test_a_native_wait_within_a_recorded_one_is_no_row_of_its_own_whatever_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = NativeScene()
+    reader = scene.thread("reader-1")
+    lock = scene.builder.add_lock("Lock", name="cache")
+    scene.builder.add_wait(lock, reader, 0, 9 * MS)
+    scene.wait(scene.lock(NativeKind.MUTEX, "take", "/lib/libstore.so"), reader, 1, 8)
+    (tmp_path / "within.clt").write_bytes(scene.bytes())
+
+    for options in ((), ("--lock", "libstore"), ("--thread", "reader"), ("--stack", "take")):
+        names = [row[0] for row in _rows(tmp_path / "within.clt", capsys, *options)[1:]]
+        assert not [name for name in names if "libstore" in name]

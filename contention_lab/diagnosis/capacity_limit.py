@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -100,7 +101,7 @@ def _of_semaphore(file: CaseFile, number: int, case: LockCase) -> Finding | None
             f"the limit is too low: about {written(max(1.0, needed))} would be out if nobody "
             "waited."
         )
-    remedies = _remedies(min(most_saved, LARGEST_SEVERITY))
+    remedies = _remedies(min(most_saved, LARGEST_SEVERITY), enough_permits(out.most, needed))
     return Finding(
         kind=KIND,
         severity=severity,
@@ -187,12 +188,18 @@ def _of_stock(file: CaseFile, awaited: Awaited) -> Finding | None:
     )
 
 
-def _remedies(severity: float) -> tuple[Remedy, ...]:
+def enough_permits(now: int, needed: float) -> int:
+    """Return how many permits nearly nobody would wait for, more than there are."""
+    return max(now + 1, math.ceil(needed))
+
+
+def _remedies(severity: float, limit: int | None = None) -> tuple[Remedy, ...]:
     high = 1.0 / (1.0 - severity)
+    to = "" if limit is None else f" to {limit}"
     return (
         Remedy(
             "raise",
-            "Raise the limit, if what it protects can take more at a time.",
+            f"Raise the limit{to}, if what it protects can take more at a time.",
             None,
             1.0,
             high,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.diagnosis.capacity_limit import enough_permits
 from contention_lab.diagnosis.worst_lock import ids_of
 from contention_lab.simulate.batch import batch_of, crew_of
 from contention_lab.simulate.batch.run import StuckError
@@ -50,6 +51,7 @@ WRITTEN: Final = {
     "move-io-out": "move-out={site}",
     "park": "lock=parking",
     "block": "lock=parking",
+    "raise": "permits={permits}",
 }
 """Remedies of findings as the simulator knows them."""
 NO_GIL: Final = "no-gil"
@@ -116,7 +118,7 @@ class _Model:
         if kind == NO_GIL:
             forecaster = replace(forecaster, gil=False)
         elif kind in WRITTEN:
-            text = WRITTEN[kind].format(site=self._site(finding))
+            text = WRITTEN[kind].format(site=self._site(finding), permits=_permits(finding))
             (fix,) = fixes(self._target, [text])
             batch = fix.applied(batch)
         else:
@@ -129,6 +131,12 @@ class _Model:
         if code is not None and self._target.site(code.place) is not None:
             return code.place
         return str(self._target.sites[0]) if self._target.sites else ""
+
+
+def _permits(finding: Finding) -> int:
+    """Return to how many permits the limit is to be raised; 0 where it is not a semaphore's."""
+    now, needed = (finding.evidence.get(name) for name in ("permits", "needed_permits"))
+    return 0 if now is None or needed is None else enough_permits(int(now), needed)
 
 
 def _model(file: CaseFile, finding: Finding) -> _Model | None:

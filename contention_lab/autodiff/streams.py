@@ -8,6 +8,7 @@ was queued earlier, so streams cannot wait for each other in a circle.
 import itertools
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -34,12 +35,12 @@ class Streams(Backend):
         """Queue `kernel` on the calling thread's stream and return the handle of its result."""
         mine = self._mine
         if not hasattr(mine, "stream"):
-            mine.stream, mine.ahead = next(self._turn), deque[Future[Array]]()
+            mine.stream, mine.ahead = next(self._turn), deque[weakref.ref[Future[Array]]]()
         result: Future[Array] = Future()
         mine.stream.post(lambda: settle(result, lambda: kernel(*map(self.read, operands))))
-        mine.ahead.append(result)
-        if len(mine.ahead) > LEAD:
-            mine.ahead.popleft().exception()  # waits; whoever reads the result raises it
+        mine.ahead.append(weakref.ref(result))
+        if len(mine.ahead) > LEAD and (oldest := mine.ahead.popleft()()) is not None:
+            oldest.exception()  # waits; whoever reads the result raises it
         return result
 
     def read(self, handle: Handle) -> Array:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import threading
+import time
+import weakref
 
 import numpy as np
 import pytest
@@ -245,6 +247,24 @@ def test_async_backend_holds_back_a_thread_that_reads_nothing():
             x = x + 1
             assert len(client.backend._streams[0]._jobs) <= LEAD + 1
         assert float(x) == 3 * LEAD + 1
+
+
+def test_async_backend_keeps_no_result_that_nobody_holds():
+    made = []
+
+    def kernel(array):
+        made.append(weakref.ref(result := array + 1))
+        return result
+
+    with connect("async-backend") as client:
+        handle = np.zeros(4)
+        for _ in range(100):
+            handle = client.backend.call(kernel, handle)
+        client.backend.read(handle)
+        deadline = time.monotonic() + 60
+        while sum(ref() is not None for ref in made) > 1 and time.monotonic() < deadline:
+            time.sleep(0.001)  # the stream drops its last job a moment after its result is there
+        assert [ref() is not None for ref in made] == [False] * 99 + [True]
 
 
 @pytest.mark.parametrize("name", ["channel", "async-backend"])

@@ -32,6 +32,18 @@ offer(state *s, sim_lock *lock)
     }
 }
 
+/* Plans to see at that time whether a thread still waits for the GIL. Most waits are over long before:
+ * an event for each would fill the heap, so there is one for each thread, which is put off. */
+static inline void
+watch(state *s, sim_thread *thread, double at)
+{
+    thread->demand_at = at;
+    if (!thread->watched) {
+        thread->watched = 1;
+        plan(s, at, SWITCH, thread->index, 0);
+    }
+}
+
 /* The CPU time that a runnable thread has been given by now, on average. */
 static inline double
 average_vruntime(const state *s)

@@ -132,7 +132,6 @@ begin_wait(state *s, sim_thread *thread, sim_lock *lock, int reading, double ext
     thread->lock = lock;
     thread->reading = reading;
     thread->waiting_since = s->now;
-    thread->wait_stamp++;
     if (lock != s->gil && thread->has_gil) {
         extra_ns += release(s, thread, s->gil, 0);
     }
@@ -370,9 +369,8 @@ park(state *s, sim_thread *thread)
     lock->stats->parks++;
     thread->parked = 1;
     if (lock == s->gil) {
-        thread->wait_stamp++;
         thread->switches_seen = lock->switches;
-        plan(s, s->now + s->machine->gil_interval_ns, SWITCH, thread->index, thread->wait_stamp);
+        watch(s, thread, s->now + s->machine->gil_interval_ns);
     }
     leave(s, thread, BLOCKED);
     return 0;

@@ -167,7 +167,7 @@ run_some(state *s, uint64_t events)
             break;
         }
         case SWITCH:
-            interval_over(s, &s->threads[next.who], next.stamp);
+            interval_over(s, &s->threads[next.who]);
             break;
         default:
             forget(s);

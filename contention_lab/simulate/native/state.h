@@ -46,7 +46,8 @@ struct sim_thread {
     double waiting_since, backoff, asked_at, ready_since;
     double vruntime, deadline; /* CPU time it has been given, and up to which it was promised */
     double lag;                /* what it was owed when it went to sleep; negative: had too much */
-    uint32_t wait_stamp;
+    double demand_at; /* when it will have waited for the GIL for an interval */
+    int watched;      /* a SWITCH event is planned: at most one for each thread, at that time or before */
     uint64_t switches_seen;
     int32_t shard;
     sim_lock *serves;   /* the channel of which it does a request; NULL: none */

@@ -348,14 +348,19 @@ phase_over(state *s, sim_thread *thread, uint32_t stamp)
 
 /* Wakes a thread that has waited for the GIL for a whole switch interval: it looks for itself. */
 static void
-interval_over(state *s, sim_thread *thread, uint32_t stamp)
+interval_over(state *s, sim_thread *thread)
 {
     sim_lock *gil = s->gil;
-    if (stamp != thread->wait_stamp || thread->lock != gil || !thread->parked) {
+    thread->watched = 0;
+    if (thread->lock != gil || !thread->parked) {
+        return;
+    }
+    if (s->now < thread->demand_at) {
+        watch(s, thread, thread->demand_at);
         return;
     }
     if (gil->barred == thread) {
-        plan(s, s->now + s->machine->gil_interval_ns, SWITCH, thread->index, stamp);
+        watch(s, thread, s->now + s->machine->gil_interval_ns);
         return;
     }
     waiters_remove(gil, thread);

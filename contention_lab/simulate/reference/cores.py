@@ -32,6 +32,7 @@ from contention_lab.simulate.reference.state import (
     RUNNING,
     SLICE,
     SPIN,
+    SWITCH,
     WAKE,
     Core,
     Lock,
@@ -54,6 +55,18 @@ def offer(state: State, lock: Lock) -> None:
     if not lock.claimed:
         lock.claimed = True
         state.plan(state.now + lock.handoff_ns(), CLAIM, lock.index, 0)
+
+
+def watch(state: State, thread: Thread, at: float) -> None:
+    """Plan to see at that time whether a thread still waits for the GIL.
+
+    Most waits are over long before: an event for each would fill the queue of events, so there is
+    one for each thread, which is put off.
+    """
+    thread.demand_at = at
+    if not thread.watched:
+        thread.watched = True
+        state.plan(at, SWITCH, thread.index, 0)
 
 
 def start(state: State, core: Core, thread: Thread) -> None:

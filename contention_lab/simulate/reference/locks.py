@@ -15,6 +15,7 @@ from contention_lab.simulate.reference.cores import (
     start,
     stop,
     wake,
+    watch,
 )
 from contention_lab.simulate.reference.state import (
     BLOCKED,
@@ -25,7 +26,6 @@ from contention_lab.simulate.reference.state import (
     RETRY,
     RUNNING,
     SPIN,
-    SWITCH,
     TAKE,
     Lock,
     State,
@@ -92,7 +92,6 @@ def begin_wait(state: State, thread: Thread, lock: Lock, reading: bool, extra_ns
     """Begin to wait, without the GIL."""
     state.results.locks["contended"][lock.index] += 1
     thread.lock, thread.reading, thread.waiting_since = lock, reading, state.now
-    thread.wait_stamp += 1
     if lock is not state.gil and thread.has_gil:
         assert state.gil is not None
         extra_ns += release(state, thread, state.gil, False)
@@ -194,10 +193,8 @@ def park(state: State, thread: Thread) -> bool:
     state.results.locks["parks"][lock.index] += 1
     thread.parked = True
     if state.gil is not None and lock is state.gil:
-        thread.wait_stamp += 1
         thread.switches_seen = lock.switches
-        at = state.now + state.machine["gil_interval_ns"]
-        state.plan(at, SWITCH, thread.index, thread.wait_stamp)
+        watch(state, thread, state.now + state.machine["gil_interval_ns"])
     leave(state, thread, BLOCKED)
     return False
 

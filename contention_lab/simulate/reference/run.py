@@ -81,7 +81,7 @@ def _handle(state: State, kind: int, who: int, stamp: int) -> None:
     elif kind == CLAIM:
         claim_over(state, state.locks[who])
     elif kind == SWITCH:
-        interval_over(state, state.threads[who], stamp)
+        interval_over(state, state.threads[who])
     else:
         _forget(state)
 

@@ -47,7 +47,8 @@ class Thread:
         self.timed_out = False  # woke up by itself after the GIL's interval
         self.demands = False  # will ask for the GIL
         self.waiting_since = 0.0
-        self.wait_stamp = 0
+        self.demand_at = 0.0  # when it will have waited for the GIL for an interval
+        self.watched = False  # a SWITCH event is planned: at most one, at that time or before
         self.switches_seen = 0
         self.backoff = 0.0
         self.shard = NOBODY

@@ -10,7 +10,7 @@ interval give it up, which that does not get back before another thread has had 
 from __future__ import annotations
 
 from contention_lab.simulate.packing import Op, OpFlag
-from contention_lab.simulate.reference.cores import begin, leave, make_ready, wake
+from contention_lab.simulate.reference.cores import begin, leave, make_ready, wake, watch
 from contention_lab.simulate.reference.locks import (
     WAITS,
     acquire,
@@ -33,7 +33,6 @@ from contention_lab.simulate.reference.state import (
     RETRY,
     RUNNING,
     SPIN,
-    SWITCH,
     TAKE,
     Lock,
     Request,
@@ -229,16 +228,19 @@ def demand_gil(state: State) -> None:
         advance(state, owner)
 
 
-def interval_over(state: State, thread: Thread, stamp: int) -> None:
+def interval_over(state: State, thread: Thread) -> None:
     """Wake a thread that has waited for the GIL for a whole interval: it looks for itself."""
     assert state.gil is not None
     gil: Lock = state.gil
+    thread.watched = False
     waits = thread.lock is gil
-    if stamp != thread.wait_stamp or not waits or not thread.parked:
+    if not waits or not thread.parked:
+        return
+    if state.now < thread.demand_at:
+        watch(state, thread, thread.demand_at)
         return
     if gil.barred is thread:
-        at = state.now + state.machine["gil_interval_ns"]
-        state.plan(at, SWITCH, thread.index, stamp)
+        watch(state, thread, state.now + state.machine["gil_interval_ns"])
         return
     gil.waiters.remove(thread)
     thread.parked, thread.timed_out = False, True

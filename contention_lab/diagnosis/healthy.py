@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.processes import SHARED
-from contention_lab.diagnosis.thresholds import LEAST_WAIT_S, LEAST_WAIT_SHARE, MOSTLY
-from contention_lab.diagnosis.wording import counted, duration, percent
+from contention_lab.diagnosis.coordination_parties import waiting_places
+from contention_lab.diagnosis.thresholds import (
+    LEAST_SELF_SUPPLIED,
+    LEAST_WAIT_S,
+    LEAST_WAIT_SHARE,
+    MOSTLY,
+)
+from contention_lab.diagnosis.wording import counted, duration, names, percent
 from contention_lab.trace import Level
 
 if TYPE_CHECKING:
+    from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
 
@@ -38,9 +46,18 @@ def _whole(file: CaseFile) -> str:
 
     It says how little was waited, or that nothing was; not that the program is fast: what else
     limits it, a trace of locks does not show. Where much was waited for a lock that nobody was seen
-    to hold, it says that instead of acquitting; and at level `counters`, where no holder is
-    recorded, which level shows them.
+    to hold, or by threads for one another, it says that instead of acquitting; and at level
+    `counters`, where no holder is recorded, which level shows them.
     """
+    mutual = next(filter(_is_mutual, file.awaited), None)
+    if mutual is not None:
+        where = names(waiting_places(file.trace, mutual.case), most=2)
+        return (
+            f"Nobody is accused: {counted(len(mutual.case.waiters), 'thread')} spend "
+            f"{percent(mutual.wait_share)} of their time in {where}, where they wake one another; "
+            "whether that is a lock of the program's own or an order that its work needs, the "
+            "recording does not show."
+        )
     native = _in_native_code(file)
     if not file.rows:
         return f"{ACQUITTAL}: none that is recorded was used{native}."
@@ -92,6 +109,18 @@ def _in_native_code(file: CaseFile) -> str:
     return (
         f"; for {row.identity.text} {duration(row.wait_s)} was waited, but no core was idle "
         "meanwhile, or it is not known who had it"
+    )
+
+
+def _is_mutual(awaited: Awaited) -> bool:
+    """Return whether threads waited much for one another, in turns that no finding explains."""
+    case = awaited.case
+    return (
+        case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
+        and case.wait_ns >= LEAST_WAIT_S * 1e9
+        and awaited.wait_share >= LEAST_WAIT_SHARE
+        and case.woken_share >= MOSTLY
+        and case.self_supplied_share >= LEAST_SELF_SUPPLIED
     )
 
 

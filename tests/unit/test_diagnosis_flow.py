@@ -184,6 +184,9 @@ def test_a_turn_that_goes_round_is_no_stock() -> None:
             condition, player, start, step * 10.0, waiting, by=before, waking=waking, wake=step + 1
         )
     assert scene.finding("capacity-limit") is None
+    assert scene.diagnosis().verdict == "healthy"  # but no lock is acquitted
+    assert "5 threads spend" in (summary := scene.diagnosis().summary)
+    assert "where they wake one another" in summary
 
 
 def test_what_others_put_into_a_queue_is_no_stock() -> None:

@@ -6,8 +6,8 @@ is the whole, outermost frames are next to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from contention_lab.analysis.weighted_stacks import LockStep, Step, weighted_stacks
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 ROOT: Final = Step("all", "", 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class FlameNode:
+class FlameNode(NamedTuple):
     """A function as called from its parents, or a lock.
 
     Attributes
@@ -62,7 +61,7 @@ def flame(
     most: int | None = None,
 ) -> FlameNode:
     """Return the tree of one view; what it takes is what `weighted_stacks` takes."""
-    tree = _Branch(ROOT)
+    tree = _Tree()
     ends: dict[tuple[Step, ...], _Branch] = {}
     for stack in weighted_stacks(trace, view, blame, by_thread=by_thread, most=most):
         end = ends.get(stack.steps)
@@ -72,49 +71,66 @@ def flame(
     return tree.frozen()
 
 
-@dataclass(slots=True)
 class _Branch:
     """A node that still grows."""
 
-    step: Step
-    ns: int = 0
-    lines: set[int] = field(default_factory=set)
-    children: dict[tuple[str, str, int], _Branch] = field(default_factory=dict)
-    threads: dict[int, int] = field(default_factory=dict)
+    __slots__ = ("children", "line", "node", "ns", "step", "threads")
 
-    def end_of(self, steps: Sequence[Step]) -> _Branch:
-        """Return the node at which these steps end, made with those before it if it is new."""
-        branch = self
-        for step in steps:
-            name, file, line, first_line = step
-            key = name, file, first_line
-            child = branch.children.get(key)
-            if child is None:
-                child = branch.children[key] = _Branch(step)
-            child.lines.add(line)
-            branch = child
-        return branch
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.line = step.line
+        self.ns = 0
+        self.children: dict[tuple[str, str, int], _Branch] = {}
+        self.threads: dict[int, int] = {}
+        self.node: FlameNode
 
     def add(self, ns: int, thread: int | None) -> None:
         self.ns += ns
         if thread is not None:
             self.threads[thread] = self.threads.get(thread, 0) + ns
 
+
+class _Tree:
+    """The nodes of a tree in the order in which they are made: parents before children."""
+
+    def __init__(self) -> None:
+        self._branches = [_Branch(ROOT)]
+
+    def end_of(self, steps: Sequence[Step]) -> _Branch:
+        """Return the node at which these steps end, made with those before it if it is new."""
+        branch = self._branches[0]
+        for step in steps:
+            name, file, line, first_line = step
+            key = name, file, first_line
+            child = branch.children.get(key)
+            if child is None:
+                child = branch.children[key] = _Branch(step)
+                self._branches.append(child)
+            elif child.line != line:
+                child.line = first_line
+            branch = child
+        return branch
+
     def frozen(self) -> FlameNode:
-        children = tuple(
-            sorted(
-                (child.frozen() for child in self.children.values()),
-                key=lambda node: (-node.total_ns, node.name, node.file, node.line),
+        """Return the root. Without recursion: stacks may be deeper than an interpreter's."""
+        for branch in reversed(self._branches):
+            name, file, _, _ = branch.step
+            children = [child.node for child in branch.children.values()]
+            if len(children) > 1:
+                children.sort(key=_NAMED)
+                children.sort(key=_TOTAL, reverse=True)
+            branch.node = FlameNode(
+                name,
+                file,
+                branch.line,
+                branch.ns,
+                branch.ns + sum(map(_TOTAL, children)),
+                tuple(children),
+                isinstance(branch.step, LockStep),
+                tuple(branch.threads.items()),
             )
-        )
-        name, file, line, first_line = self.step
-        return FlameNode(
-            name,
-            file,
-            line if len(self.lines) <= 1 else first_line,
-            self.ns,
-            self.ns + sum(child.total_ns for child in children),
-            children,
-            isinstance(self.step, LockStep),
-            tuple(self.threads.items()),
-        )
+        return self._branches[0].node
+
+
+_NAMED: Final = attrgetter("name", "file", "line")
+_TOTAL: Final = attrgetter("total_ns")

@@ -272,6 +272,8 @@ class _Sums:
 
     def of(self, weights: npt.NDArray[Any]) -> Iterator[tuple[tuple[int, ...], int, int]]:
         """Yield combinations, the sum of their weights, if above 0, and how many have some."""
+        if not weights.any():
+            return
         totals = np.bincount(self._which, weights=weights, minlength=self._count)
         counts = np.bincount(self._which, weights=weights > 0, minlength=self._count)
         one = np.zeros(self._count, dtype=np.int64)

@@ -55,15 +55,16 @@ def command(
     page = paths[0].with_suffix(".html") if output is None else output
     with reported(TraceError):
         traces = loaded(paths)
-        summary = diagnose_together(traces).summary
+        together = diagnose_together(traces)
         shared = across_processes(of_one_run(traces)[0])
         if shared is not None:
             traces.insert(0, shared)
-        diagnoses = [diagnose(trace).to_json() for trace in traces]
+        alone = [together] if len(traces) == 1 else map(diagnose, traces)
+        diagnoses = [diagnosis.to_json() for diagnosis in alone]
         keep_other_files(page)
         text = trace_page(traces, diagnoses, source=not no_source)
         page.write_text(text, encoding="utf-8")
-    _told(summary, page, show=show)
+    _told(together.summary, page, show=show)
 
 
 def _finished(folder: Path, output: Path | None, *, source: bool, show: bool) -> None:

@@ -21,6 +21,7 @@ from contention_lab.report.document import listed, render
 from contention_lab.report.flame_kinds import ALL_KINDS, shown_kinds
 from contention_lab.report.flame_table import FrameTable, fair_limit, tree_size
 from contention_lab.report.quantity import count, seconds
+from contention_lab.report.uncollected import uncollected
 from contention_lab.report.visible_text import name, short_path
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ OTHERS: Final = (
 """Quantities of a lock that its row has, too, and their heads."""
 
 
+@uncollected()
 def diff_page(
     before: Sequence[Trace],
     after: Sequence[Trace],

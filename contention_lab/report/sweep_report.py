@@ -32,6 +32,7 @@ from contention_lab.report.thread_time_plot import (
     used_states,
 )
 from contention_lab.report.time_plot import time_plot
+from contention_lab.report.uncollected import uncollected
 from contention_lab.report.visible_text import name
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MISSING_SHOWN: Final = 4
 """Missing runs that are named at the top of the page."""
 
 
+@uncollected()
 def sweep_page(
     result: Mapping[str, Any], traces: Mapping[tuple[str, int], Trace], *, source: bool = True
 ) -> str:

@@ -110,7 +110,11 @@ def intervals(
 
 
 def coarsened(
-    layers: Sequence[Intervals], limit: int, whole_ns: int, pinned: Sequence[Integers]
+    layers: Sequence[Intervals],
+    limit: int,
+    whole_ns: int,
+    pinned: Sequence[Integers],
+    step_ns: int = 0,
 ) -> tuple[tuple[Intervals, ...], int]:
     """Merge short intervals until so few are left.
 
@@ -124,15 +128,17 @@ def coarsened(
         How long the timeline is.
     pinned
         For each layer the starts, ascending, of intervals that stay single.
+    step_ns
+        Up to where they have been merged already, as returned then.
 
     Returns
     -------
     layers
         As given, or merged.
     step_ns
-        What is at least as long was not merged; 0 if nothing was.
+        What is at least as long was not merged, neither now nor before; 0 if nothing was.
     """
-    found, step = tuple(layers), 0
+    found, step = tuple(layers), step_ns
     while sum(map(len, found)) > limit and step < max(1, whole_ns):
         step = 2 * step or max(1, whole_ns // (PIXELS * _FIRST_STEP_PIXELS))
         found = tuple(_merged(*each, step) for each in zip(found, pinned, strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 from contention_lab.report.flame_table import fair_limit
 from contention_lab.report.timeline import WaitState
 from contention_lab.report.timeline_intervals import coarsened
-from contention_lab.report.timeline_table import drawn
+from contention_lab.report.timeline_table import Drawing
 from contention_lab.report.timeline_text import TimelineText, timeline_text
 
 if TYPE_CHECKING:
@@ -47,21 +47,23 @@ def timeline_data(
     room
         Characters of all runs together. It may be exceeded by what cannot be merged.
     """
-    sizes = [len(point.timeline.waits) + len(point.timeline.holds) for point in points]
+    lines = [point.timeline for point in points]
+    drawings = list(map(Drawing, lines))
     told = max(1, STACKS_TOLD // max(1, len(points)))
     intervals = room // INTERVAL_BYTES
     while True:
-        limit = fair_limit(sizes, intervals)
-        lines = [_fitted(point.timeline, limit) for point in points]
+        limit = fair_limit([len(line.waits) + len(line.holds) for line in lines], intervals)
+        lines = [_fitted(line, limit) for line in lines]
         numbers = [_numbers(line) for line in lines]
         most = max(FEWEST_POINTS, int(limit * POINTS_PER_INTERVAL))
         data = [
-            drawn(line, frames, most, worst[:told])
-            for line, worst in zip(lines, numbers, strict=True)
+            drawing.written(line, frames, most, worst[:told])
+            for drawing, line, worst in zip(drawings, lines, numbers, strict=True)
         ]
         taken = sum(map(_characters, data))
         if taken <= room or intervals < len(points):
             break
+        intervals = min(intervals, sum(len(line.waits) + len(line.holds) for line in lines))
         intervals = min(intervals * 3 // 4, int(intervals * room / taken))
     keys = [point.key for point in points]
     said = map(timeline_text, lines, numbers)
@@ -69,10 +71,11 @@ def timeline_data(
 
 
 def _fitted(line: Timeline, limit: int) -> Timeline:
+    pinned = line.pinned, line.pinned[:0]
     (waits, holds), step = coarsened(
-        (line.waits, line.holds), limit, line.length_ns, (line.pinned, line.pinned[:0])
+        (line.waits, line.holds), limit, line.length_ns, pinned, line.step_ns
     )
-    return replace(line, waits=waits, holds=holds, step_ns=max(step, line.step_ns))
+    return replace(line, waits=waits, holds=holds, step_ns=step)
 
 
 def _numbers(line: Timeline) -> list[tuple[int, WorstWait]]:

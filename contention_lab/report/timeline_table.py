@@ -6,7 +6,7 @@ positions in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from contention_lab.report.visible_text import name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from contention_lab.report.flame_table import FrameTable
     from contention_lab.report.timeline import Lane, Timeline
     from contention_lab.report.timeline_contexts import WorstWait
@@ -26,66 +28,98 @@ if TYPE_CHECKING:
     from contention_lab.trace import Frame, Lock, Thread
 
 
-def drawn(
-    line: Timeline, frames: FrameTable, points: int, worst: Sequence[tuple[int, WorstWait]]
-) -> dict[str, Any]:
-    """Return what the script draws of a timeline.
+class Drawing:
+    """A timeline whose contexts are numbered once, and which can be written after each merging.
 
     Parameters
     ----------
     line
-        The timeline.
-    frames
-        Gets the frames that it lacks.
-    points
-        Of a lane, at most.
-    worst
-        Waits whose stacks are told, each with its position among the intervals that wait.
+        The timeline as it was made.
     """
-    threads, locks = _Numbered(), _Numbered()
-    rows = [threads.of(thread) for thread in line.threads]
-    starts = np.array([thread.start_ns for thread in line.threads], dtype=np.uint64)
-    ends = np.array([thread.end_ns for thread in line.threads], dtype=np.uint64)
 
-    def frame(one: Frame | None) -> int:
-        return -1 if one is None else frames.add(one.function, one.filename, one.line)
+    def __init__(self, line: Timeline) -> None:
+        self._threads, self._locks = _Numbered(), _Numbered()
+        self._frames, self._calls = _Numbered(), _Numbered()
+        for thread in line.threads:
+            self._threads.of(thread)
+        locks, threads, frame = self._locks.of, self._threads.of, self._frames.of
+        waits = [
+            (
+                locks(one.lock),
+                frame(one.site),
+                threads(one.holder),
+                frame(one.held_at),
+                frame(one.doing),
+                int(one.let_go),
+            )
+            for one in line.wait_contexts
+        ]
+        holds = [
+            (locks(one.lock), frame(one.site), self._calls.of(one.call or None))
+            for one in line.hold_contexts
+        ]
+        self._waits = np.array(waits, dtype=np.int64).reshape(-1, 6)
+        self._holds = np.array(holds, dtype=np.int64).reshape(-1, 3)
 
-    calls = _Numbered()
-    waits = [
-        (
-            locks.of(one.lock),
-            frame(one.site),
-            threads.of(one.holder),
-            frame(one.held_at),
-            frame(one.doing),
-            int(one.let_go),
-        )
-        for one in line.wait_contexts
-    ]
-    holds = [
-        (locks.of(one.lock), frame(one.site), calls.of(one.call or None))
-        for one in line.hold_contexts
-    ]
-    lanes = [_lane(lane, locks, points) for lane in line.lanes]
-    return {
-        "length": line.length_ns,
-        "step": line.step_ns,
-        "rows": len(rows),
-        "lifeStart": packed(np.minimum(starts, line.length_ns)),
-        "lifeEnd": packed(np.minimum(np.where(ends, ends, line.length_ns), line.length_ns)),
-        "waits": _packed(line.waits, len(rows), len(WaitState)),
-        "holds": _packed(line.holds, len(rows), len(HoldState)),
-        "waitContexts": _columns(waits, 6),
-        "holdContexts": _columns(holds, 3),
-        "lanes": lanes,
-        "worst": [
-            [number, [frame(one) for one in wait.waits_in], [frame(one) for one in wait.holds_in]]
-            for number, wait in worst
-        ],
-        "threads": [name(one.label) for one in threads.found],
-        "locks": [[lock_title(one), lock_site(one)] for one in locks.found],
-        "calls": [name(one) for one in calls.found],
-    }
+    def written(
+        self,
+        line: Timeline,
+        frames: FrameTable,
+        points: int,
+        worst: Sequence[tuple[int, WorstWait]],
+    ) -> dict[str, Any]:
+        """Return what the script draws of a timeline.
+
+        Parameters
+        ----------
+        line
+            The timeline, perhaps with fewer intervals.
+        frames
+            Gets the frames that it lacks.
+        points
+            Of a lane, at most.
+        worst
+            Waits whose stacks are told, each with its position among the intervals that wait.
+        """
+        starts = np.array([thread.start_ns for thread in line.threads], dtype=np.uint64)
+        ends = np.array([thread.end_ns for thread in line.threads], dtype=np.uint64)
+
+        def added(stack: Sequence[Frame]) -> list[int]:
+            return [frames.add(one.function, one.filename, one.line) for one in stack]
+
+        waits, wait_contexts = _used(line.waits, self._waits)
+        holds, hold_contexts = _used(line.holds, self._holds)
+        used = np.unique(np.append(wait_contexts[:, _WAIT_FRAMES], hold_contexts[:, _HOLD_FRAMES]))
+        used = used[used >= 0]
+        table = np.full(len(self._frames.found) + 1, -1)  # the last one for -1
+        table[used] = added([self._frames.found[one] for one in used.tolist()])
+        wait_contexts[:, _WAIT_FRAMES] = table[wait_contexts[:, _WAIT_FRAMES]]
+        hold_contexts[:, _HOLD_FRAMES] = table[hold_contexts[:, _HOLD_FRAMES]]
+        lanes = [_lane(lane, self._locks, points) for lane in line.lanes]
+        rows = len(line.threads)
+        return {
+            "length": line.length_ns,
+            "step": line.step_ns,
+            "rows": rows,
+            "lifeStart": packed(np.minimum(starts, line.length_ns)),
+            "lifeEnd": packed(np.minimum(np.where(ends, ends, line.length_ns), line.length_ns)),
+            "waits": _packed(waits, rows, len(WaitState)),
+            "holds": _packed(holds, rows, len(HoldState)),
+            "waitContexts": [packed(column) for column in wait_contexts.T + 1],
+            "holdContexts": [packed(column) for column in hold_contexts.T + 1],
+            "lanes": lanes,
+            "worst": [
+                [number, added(wait.waits_in), added(wait.holds_in)] for number, wait in worst
+            ],
+            "threads": [name(one.label) for one in self._threads.found],
+            "locks": [[lock_title(one), lock_site(one)] for one in self._locks.found],
+            "calls": [name(one) for one in self._calls.found],
+        }
+
+
+_WAIT_FRAMES: Final = [1, 3, 4]
+_HOLD_FRAMES: Final = [1]
+"""Columns of contexts that are numbers of frames."""
 
 
 class _Numbered:
@@ -94,15 +128,31 @@ class _Numbered:
     def __init__(self) -> None:
         self.found: list[Any] = []
         self._places: dict[Any, int] = {}
+        self._known: dict[int, tuple[int, Any]] = {}
+        """By `id`, with the thing, which therefore lives: much quicker than to compare."""
 
-    def of(self, thing: Lock | Thread | str | None) -> int:
+    def of(self, thing: Lock | Thread | Frame | str | None) -> int:
         """Return the number of a thing; -1 for None."""
         if thing is None:
             return -1
-        if thing not in self._places:
-            self._places[thing] = len(self.found)
-            self.found.append(thing)
-        return self._places[thing]
+        known = self._known.get(id(thing))
+        if known is None:
+            place = self._places.setdefault(thing, len(self.found))
+            if place == len(self.found):
+                self.found.append(thing)
+            known = self._known[id(thing)] = place, thing
+        return known[0]
+
+
+def _used(
+    layer: Intervals, contexts: npt.NDArray[np.int64]
+) -> tuple[Intervals, npt.NDArray[np.int64]]:
+    """Return a layer with only the contexts that it has, the most frequent first, and these."""
+    count = np.bincount(layer.context, minlength=len(contexts))
+    order = np.argsort(-count, kind="stable")[: int(np.count_nonzero(count))]
+    place = np.zeros(len(contexts), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return layer.with_context(place[layer.context]), contexts[order]
 
 
 def _packed(layer: Intervals, rows: int, kinds: int) -> dict[str, Any]:
@@ -120,12 +170,6 @@ def _packed(layer: Intervals, rows: int, kinds: int) -> dict[str, Any]:
         "runCount": packed(layer.count[runs]),
         "runBusy": packed(layer.busy_ns[runs]),
     }
-
-
-def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[str]:
-    """Return columns of numbers from -1, one higher each."""
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), width) + 1
-    return [packed(column) for column in table.T]
 
 
 def _lane(lane: Lane, locks: _Numbered, points: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from contention_lab.report.sampled_lines import pace_known, samples_said, source
 from contention_lab.report.source_lines import SourceBook, source_book
 from contention_lab.report.source_sites import sites_of_findings, sites_of_views
 from contention_lab.report.thread_time_plot import rows_plot, used_states
+from contention_lab.report.uncollected import uncollected
 from contention_lab.report.visible_text import name, short_path
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ FINDINGS_SHOWN: Final = 3
 """Findings of a trace that are told at the top."""
 
 
+@uncollected()
 def trace_page(
     traces: Sequence[Trace], diagnoses: Sequence[Mapping[str, Any]], *, source: bool = True
 ) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ SCRIPTS: Final = (
     "quantity.js",
     "hash_state.js",
     "fitted_text.js",
+    "tooltip.js",
     "packed_integers.js",
     "flame_tree.js",
     "flame_shape.js",
@@ -54,6 +56,9 @@ SCRIPTS: Final = (
     "main.js",
 )
 """In this order, in one function: later files use what earlier ones define."""
+_COMMENT: Final = re.compile(r"(?:^| +)// .*|^//$")
+SOURCES_LISTED: Final = 8
+"""Places whose source can be opened at once; further ones are in a list that is folded."""
 
 
 def render(template: str, data: Mapping[str, Any], context: Mapping[str, Any]) -> str:
@@ -116,9 +121,13 @@ def style_sheet() -> str:
 
 @lru_cache(maxsize=1)
 def program() -> str:
-    """All scripts, in one function, so that nothing leaks into the page; without comments."""
+    """All scripts, in one function, so that nothing leaks into the page; without comments.
+
+    A comment is a line that begins with two slashes, or follows code after a space.
+    """
     lines = (line.strip() for file in SCRIPTS for line in _static(file).splitlines())
-    code = "\n".join(line for line in lines if line and not line.startswith("//"))
+    lines = (_COMMENT.sub("", line) for line in lines)
+    code = "\n".join(line for line in lines if line)
     return f'"use strict";(() => {{\n{code}\n}})();\n'
 
 
@@ -148,7 +157,7 @@ def _environment() -> Environment:
         "change": change_said,
         "interval": interval_said,
     }
-    environment.globals["STATES"] = STATES
+    environment.globals |= {"STATES": STATES, "SOURCES_LISTED": SOURCES_LISTED}
     return environment
 
 

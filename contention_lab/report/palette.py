@@ -168,19 +168,21 @@ def theme_css() -> str:
     """Variables `--role` for both themes, and classes for fill, stroke and background.
 
     The system's preference decides, until the reader chooses (`data-theme` on the root element).
+    Paper is always light. What stands on a colour is text, which is only filled.
     """
     light = _variables(LIGHT, "light")
     dark = _variables(DARK, "dark")
-    classes = "".join(
-        f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role})}}"
-        f".b-{role}{{background:var(--{role})}}"
+    classes = "".join(f".f-{role}{{fill:var(--{role})}}" for role in LIGHT)
+    classes += "".join(
+        f".s-{role}{{stroke:var(--{role})}}.b-{role}{{background:var(--{role})}}"
         for role in LIGHT
+        if not role.startswith("on-")
     )
     return (
         f":root{{{light}}}\n"
-        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
-        f":root[data-theme=dark]{{{dark}}}\n"
-        f"@media print{{:root:root:root{{{light}}}}}\n"
+        "@media screen and (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=light]){{{dark}}}}}\n"
+        f"@media screen{{:root[data-theme=dark]{{{dark}}}}}\n"
         f"{classes}\n"
     )
 

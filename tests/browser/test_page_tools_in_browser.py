@@ -134,3 +134,17 @@ def test_a_place_leads_to_its_source(open_page: Opener, tmp_path: Path) -> None:
 
     assert mark.is_visible()
     assert mark.inner_text().strip() == "with self.lock:"
+
+
+def test_a_place_leads_to_its_source_in_the_folded_list(open_page: Opener, tmp_path: Path) -> None:
+    from test_report_source import recorded_at_many_places
+
+    trace = recorded_at_many_places(tmp_path / "many.py", 12)
+    page = open_page(trace_page([trace], [{"verdict": "", "summary": "", "findings": []}]))
+    mark = page.locator("#source details details.excerpt mark").last
+    anchor = page.locator("#source pre").last.get_attribute("id")
+    assert not mark.is_visible()
+
+    page.evaluate("anchor => { location.hash = anchor; }", anchor)
+
+    assert mark.is_visible()

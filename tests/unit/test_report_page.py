@@ -144,7 +144,7 @@ def test_the_page_without_data_is_small() -> None:
     nothing = {"verdict": "healthy", "summary": "Nothing limits it.", "findings": []}
     text = trace_page([parse(TraceBuilder().bytes(), "empty.clt")], [nothing])
 
-    assert len(style_sheet()) + len(program()) < 115_000
+    assert len(style_sheet()) + len(program()) < 111_000
     assert len(text.encode()) < 150_000
 
 

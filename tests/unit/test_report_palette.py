@@ -88,4 +88,11 @@ def test_text_is_legible_on_its_background(theme: dict[str, str]) -> None:
 
 def test_both_themes_have_a_colour_for_every_role() -> None:
     assert LIGHT.keys() == DARK.keys()
-    assert theme_css().count("--spin:") == 4
+    assert theme_css().count("--spin:") == 3  # light, dark by the system, dark by choice
+
+
+def test_paper_is_light_whatever_the_screen_is() -> None:
+    dark = [part for part in theme_css().splitlines() if f"--page:{DARK['page']}" in part]
+
+    assert len(dark) == 2
+    assert all(part.startswith("@media screen") for part in dark)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contention_lab.report import trace_page
+from contention_lab.report.document import SOURCES_LISTED
 from contention_lab.report.source_lines import (
     AROUND,
     LONGEST_LINE,
@@ -168,3 +169,30 @@ def test_a_page_without_the_files_says_so(tmp_path: Path) -> None:
 
     assert "No source of the program is shown: its files are not here." in page
     assert "holds no source code" in page
+
+
+def recorded_at_many_places(file: Path, places: int) -> Trace:
+    """Return a trace whose lock is held in as many functions of a file, which is written."""
+    file.write_text("".join(f"def f{i}():\n    x = {i}\n\n\n" for i in range(places)))
+    builder = TraceBuilder(start_unix_ns=LATER_NS)
+    lock = builder.add_lock(name="catalog")
+    a, b = builder.add_thread("a"), builder.add_thread("b")
+    for i in range(places):
+        place = builder.add_frame(f"f{i}", str(file), 4 * i + 2, first_line=4 * i + 1)
+        stack = builder.add_stack(place)
+        builder.add_hold(lock, a, 200 * i, 200 * i + 100, site=place, stack=stack, waiters=1)
+        builder.add_wait(lock, b, 200 * i + 10, 200 * i + 100, stack=stack, holder=a)
+    return parse(builder.bytes())
+
+
+def test_a_long_list_of_sources_is_folded_and_its_rest_counted(tmp_path: Path) -> None:
+    places = SOURCES_LISTED + 3
+    file = tmp_path / "many.py"
+
+    page = trace_page([recorded_at_many_places(file, places)], [DIAGNOSIS])
+    short = trace_page([recorded_at_many_places(file, SOURCES_LISTED)], [DIAGNOSIS])
+
+    listed, _, folded = page.partition("<summary>3 more places</summary>")
+    assert listed.count('<details class="excerpt"') == SOURCES_LISTED
+    assert folded.count('<details class="excerpt"') == 3
+    assert "more place" not in short

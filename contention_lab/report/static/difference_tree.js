@@ -9,9 +9,9 @@ class DifferenceTree extends FlameTree {
   // `data` is what difference_data.py writes, or `mergedTrees`.
   constructor(data, frames) {
     super({ ...data, total: unionWidths(data) }, frames);
-    this.before = Float64Array.from(data.before);
-    this.after = Float64Array.from(data.after);
-    this.claim = data.claim ? Uint8Array.from(data.claim) : this.before.map((ns, node) => claimOf(ns, this.after[node]));
+    this.before = new Float64Array(data.before);
+    this.after = new Float64Array(data.after);
+    this.claim = data.claim ? new Uint8Array(data.claim) : this.before.map((ns, node) => claimOf(ns, this.after[node]));
     this.interval = data.interval ?? {};
     this.beforeSum = this.#sums(this.before);
     this.afterSum = this.#sums(this.after);
@@ -60,16 +60,19 @@ function claimOf(before, after) {
 
 function unionWidths({ depth, before, after }) {
   const width = new Float64Array(depth.length);
-  const below = []; // by depth: [before, after, width] of the children seen so far, from the last on
+  let levels = 2;
+  for (let node = 0; node < depth.length; node++) if (depth[node] + 2 > levels) levels = depth[node] + 2;
+  // By depth: what the children seen so far have, from the last on.
+  const [belowBefore, belowAfter, belowWidth] = [0, 1, 2].map(() => new Float64Array(levels));
   for (let node = depth.length - 1; node >= 0; node--) {
     const level = depth[node];
-    const [childBefore, childAfter, childWidth] = below[level + 1] ?? [0, 0, 0];
-    width[node] = childWidth + Math.max(0, before[node] - childBefore, after[node] - childAfter);
-    below[level + 1] = [0, 0, 0];
-    const mine = below[level] ??= [0, 0, 0];
-    mine[0] += before[node];
-    mine[1] += after[node];
-    mine[2] += width[node];
+    const child = level + 1;
+    const own = Math.max(0, before[node] - belowBefore[child], after[node] - belowAfter[child]);
+    width[node] = belowWidth[child] + own;
+    belowBefore[child] = belowAfter[child] = belowWidth[child] = 0;
+    belowBefore[level] += before[node];
+    belowAfter[level] += after[node];
+    belowWidth[level] += width[node];
   }
   return width;
 }

@@ -5,18 +5,13 @@ class DifferenceView extends FlameView {
   constructor(root, data, hash) {
     super(root, data, hash);
     this.choosers = ["before", "after"].map((side) => document.getElementById(`difference-${side}`));
+    for (const side of ["before", "after"]) this.keys.add(`difference-${side}`);
     for (const chooser of this.choosers.filter(Boolean)) {
       chooser.addEventListener("change", () => {
         this.hash.set(chooser.id, chooser.value);
         this.choose(this.view);
       });
     }
-  }
-
-  begin() {
-    if (this.begun) return;
-    this.begun = true;
-    this.choose(this.view);
   }
 
   // The words below the graph are of the runs that the page was made with.
@@ -28,7 +23,7 @@ class DifferenceView extends FlameView {
   }
 
   restore(wanted) {
-    if (![...wanted.keys()].some((key) => key.startsWith("difference-"))) return;
+    if (![...wanted.keys()].some((key) => this.keys.has(key))) return;
     this.begin();
     for (const chooser of this.choosers.filter(Boolean)) {
       const run = wanted.get(chooser.id) ?? "";

@@ -19,7 +19,7 @@ class FlameCanvas {
     this.widths = new Map();
     this.drawn = 0; // rectangles of the last drawing
     box.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.layOut()).observe(box);
+    new ResizeObserver(() => { if (box.clientWidth !== this.width) this.layOut(); }).observe(box);
   }
 
   show(tree, view) {
@@ -72,14 +72,11 @@ class FlameCanvas {
   #shownRows() {
     const { tree, zoomed, chosen } = this;
     const least = LEAST_PX / this.scale;
-    let rows = Math.max(tree.depth[zoomed], chosen < 0 ? 0 : tree.depth[chosen]) + 1;
-    for (let node = zoomed; node < tree.end[zoomed]; node++) {
-      if (tree.depth[node] >= rows && tree.total[node] >= least) rows = tree.depth[node] + 1;
+    const always = Math.max(tree.depth[zoomed], chosen < 0 ? 0 : tree.depth[chosen]);
+    for (let row = tree.rows - 1; row > always; row--) {
+      if (tree.hit(tree.rowStart[row], tree.rowStart[row + 1]) || tree.hasWide(row, zoomed, least)) return row + 1;
     }
-    for (let row = tree.rows; row > rows; row--) {
-      if (tree.hit(tree.rowStart[row - 1], tree.rowStart[row])) return row;
-    }
-    return rows;
+    return always + 1;
   }
 
   #fit() {
@@ -161,9 +158,9 @@ class FlameCanvas {
 
   // Fill and ink of a node where no search and no zoom decides.
   paint(node) {
-    const [, file, , kind] = this.tree.frames[this.tree.frame[node]];
-    if (kind === "lock") return [this.lock, this.lockInk];
-    return [(kind === "culprit" ? this.culpritShades : this.shades)[shadeOf(file)], this.ink];
+    const frame = this.tree.frames[this.tree.frame[node]];
+    if (frame[3] === "lock") return [this.lock, this.lockInk];
+    return [(frame[3] === "culprit" ? this.culpritShades : this.shades)[shadeOf(frame[1])], this.ink];
   }
 
   // Fill of the nodes from one place of a row to before another, too narrow to be told apart.

@@ -8,7 +8,8 @@ class FlameShape {
     this.button = find("inverted");
     this.wanted = { lock: "", thread: "" };
     this.inverted = false;
-    for (const [key, field] of [["lock", this.lockField], ["thread", this.threadField]]) {
+    this.fields = [["lock", this.lockField], ["thread", this.threadField]];
+    for (const [key, field] of this.fields) {
       field.addEventListener("change", () => {
         this.wanted[key] = field.value;
         changed();
@@ -47,17 +48,28 @@ class FlameShape {
 
   // Offer the locks and threads of a tree; what was chosen stays where it is there.
   offer(data, frames, threads) {
-    const locks = new Map();
-    const owner = lockOfEach(data, frames);
-    const self = selfTimes(data);
-    owner.forEach((lock, node) => { if (lock >= 0) locks.set(lock, (locks.get(lock) ?? 0) + self[node]); });
-    const times = new Map();
-    for (const [, thread, time] of parts(data)) times.set(thread, (times.get(thread) ?? 0) + time);
-    this.#fill(this.lockField, "All locks", locks, (lock) => frames[lock][0], this.wanted.lock);
-    this.#fill(this.threadField, "All threads", times, (thread) => threads[thread], this.wanted.thread);
+    if (this.offered !== data) this.#fillAll(data, frames, threads);
+    this.offered = data;
+    for (const [key, field] of this.fields) {
+      field.value = this.wanted[key];
+      if (field.selectedIndex < 0) field.value = "";
+      field.hidden = field.length < 3 && field.value === "";
+    }
   }
 
-  #fill(field, all, times, title, wanted) {
+  #fillAll(data, frames, threads) {
+    const sums = new Float64Array(frames.length);
+    const self = selfTimes(data);
+    lockOfEach(data, frames).forEach((lock, node) => { if (lock >= 0) sums[lock] += self[node]; });
+    const locks = new Map();
+    sums.forEach((time, lock) => { if (time) locks.set(lock, time); });
+    const times = new Map();
+    for (const [, thread, time] of parts(data)) times.set(thread, (times.get(thread) ?? 0) + time);
+    this.#fill(this.lockField, "All locks", locks, (lock) => frames[lock][0]);
+    this.#fill(this.threadField, "All threads", times, (thread) => threads[thread]);
+  }
+
+  #fill(field, all, times, title) {
     const option = (value, text) => {
       const made = document.createElement("option");
       [made.value, made.textContent] = [value, text];
@@ -66,8 +78,6 @@ class FlameShape {
     const sorted = [...times].sort(([, one], [, other]) => other - one);
     field.replaceChildren(option("", all),
       ...sorted.map(([key, time]) => option(String(key), `${title(key)}, ${seconds(time)}`)));
-    field.value = times.has(Number(wanted)) ? wanted : "";
-    field.hidden = sorted.length < 2 && field.value === "";
   }
 
   applied(data, frames) {
@@ -83,14 +93,17 @@ class FlameShape {
 
 function parentOfEach({ depth }) {
   const path = [];
-  return Int32Array.from(depth, (level, node) => {
+  const found = new Int32Array(depth.length).fill(-1);
+  for (let node = 0; node < found.length; node++) {
+    const level = depth[node];
     path[level] = node;
-    return level ? path[level - 1] : -1;
-  });
+    if (level) found[node] = path[level - 1];
+  }
+  return found;
 }
 
 function selfTimes(data) {
-  const self = Float64Array.from(data.total);
+  const self = new Float64Array(data.total);
   const parent = parentOfEach(data);
   for (let node = 1; node < self.length; node++) self[parent[node]] -= data.total[node];
   return self;
@@ -99,10 +112,12 @@ function selfTimes(data) {
 // The frame of the lock that each node's own time is about: of itself or of who called it; or -1.
 function lockOfEach(data, frames) {
   const parent = parentOfEach(data);
-  const found = new Int32Array(data.frame.length);
+  const found = new Int32Array(data.frame.length).fill(-1);
+  const isLock = Uint8Array.from(frames, (frame) => frame[3] === "lock" ? 1 : 0);
   for (let node = 0; node < found.length; node++) {
     const frame = data.frame[node];
-    found[node] = frames[frame][3] === "lock" ? frame : node ? found[parent[node]] : -1;
+    if (isLock[frame]) found[node] = frame;
+    else if (node) found[node] = found[parent[node]];
   }
   return found;
 }
@@ -120,7 +135,7 @@ function* parts({ whose }) {
 
 // The data of a tree whose nodes come after their parents: those with time, the widest first.
 function laidOut(frame, parent, self) {
-  const total = Float64Array.from(self);
+  const total = new Float64Array(self);
   for (let node = total.length - 1; node > 0; node--) total[parent[node]] += total[node];
   const children = new Map();
   for (let node = 1; node < total.length; node++) {

@@ -8,9 +8,9 @@ class FlameTree {
     const size = data.frame.length;
     this.frames = frames;
     this.size = size;
-    this.frame = Int32Array.from(data.frame);
-    this.depth = Int32Array.from(data.depth);
-    this.total = Float64Array.from(data.total);
+    this.frame = new Int32Array(data.frame);
+    this.depth = new Int32Array(data.depth);
+    this.total = new Float64Array(data.total);
     this.start = new Float64Array(size);
     this.parent = new Int32Array(size).fill(-1);
     this.end = new Int32Array(size).fill(size); // first number after the subtree
@@ -41,9 +41,12 @@ class FlameTree {
     const next = this.rowStart.slice();
     this.order = new Int32Array(this.size);
     this.place = new Int32Array(this.size);
+    this.widest = new Float64Array(this.rows); // by row, the longest time
     for (let node = 0; node < this.size; node++) {
-      this.place[node] = next[this.depth[node]]++;
+      const row = this.depth[node];
+      this.place[node] = next[row]++;
       this.order[this.place[node]] = node;
+      if (this.total[node] > this.widest[row]) this.widest[row] = this.total[node];
     }
   }
 
@@ -55,6 +58,17 @@ class FlameTree {
   }
 
   self(node) { return this.total[node] - this.childTime[node]; }
+
+  // Whether a row has a node below another one with at least so much time.
+  hasWide(row, above, least) {
+    if (this.widest[row] < least || above === 0) return this.widest[row] >= least;
+    const last = this.rowStart[row + 1];
+    for (let place = this.firstAfter(this.rowStart[row], last, this.start[above]); place < last; place++) {
+      if (this.order[place] >= this.end[above]) break;
+      if (this.order[place] > above && this.total[this.order[place]] >= least) return true;
+    }
+    return false;
+  }
 
   // First place in `order`, from `low` to `high`, whose node ends after `time`.
   firstAfter(low, high, time) {
@@ -94,8 +108,7 @@ class FlameTree {
       return { nodes: 0, time: 0 };
     }
     const wanted = text.toLowerCase();
-    const matches = this.frames.map(
-      ([name, file, line]) => `${name} ${file}:${line}`.toLowerCase().includes(wanted) ? 1 : 0);
+    const matches = searchedTexts(this.frames).map((one) => one.includes(wanted) ? 1 : 0);
     this.hits = new Int32Array(this.size + 1);
     for (let place = 0; place < this.size; place++) {
       this.hits[place + 1] = this.hits[place] + matches[this.frame[this.order[place]]];
@@ -112,4 +125,13 @@ class FlameTree {
 
   // Whether a node from place `from` to before `to` matches the search.
   hit(from, to) { return this.hits !== null && this.hits[to] > this.hits[from]; }
+}
+
+// What is searched of each frame of a table, made once.
+const searchedOf = new WeakMap();
+function searchedTexts(frames) {
+  if (!searchedOf.has(frames)) {
+    searchedOf.set(frames, frames.map(([name, file, line]) => `${name} ${file}:${line}`.toLowerCase()));
+  }
+  return searchedOf.get(frames);
 }

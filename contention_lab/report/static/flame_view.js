@@ -8,6 +8,7 @@ class FlameView {
     this.data = data;
     this.hash = hash;
     this.prefix = root.dataset.prefix ?? ""; // of this section's keys in the address, and its tabs
+    this.keys = new Set(["flame", "lock", "thread", "inverted", "frame", "search"].map((key) => this.prefix + key));
     this.trees = new Map();
     const find = (name) => root.querySelector(`[data-flame=${name}]`);
     this.canvas = find("canvas");
@@ -57,14 +58,22 @@ class FlameView {
     });
   }
 
-  // Show the trees of another run; the view stays.
+  // Show the trees of another run; the view stays. Before `begin`, when it is time for that.
   showPoint(key) {
     this.point = key;
+    if (this.begun) this.choose(this.view);
+  }
+
+  begin() {
+    if (this.begun) return;
+    this.begun = true;
     this.choose(this.view);
   }
 
   // Show what a link wants.
   restore(wanted) {
+    if (![...wanted.keys()].some((key) => this.keys.has(key))) return;
+    this.begin();
     const tab = this.tabs.find((one) => one.dataset.view === wanted.get(`${this.prefix}flame`));
     if (tab) this.choose(tab.dataset.view);
     if (wanted.has(`${this.prefix}search`)) {
@@ -96,11 +105,11 @@ class FlameView {
     this.empty.textContent = empty;
     this.graph.box.hidden = tree === null;
     this.tooltip.hidden = true;
+    this.#find();
     if (this.tree) this.graph.show(this.tree, view);
     if (this.tree) this.tell(0);
     else this.readout.textContent = "";
     this.canvas.ariaLabel = this.#inWords();
-    this.search();
   }
 
   // What the graph shows, for readers who do not see it: the whole, and the widest way down.
@@ -137,6 +146,11 @@ class FlameView {
   #keep(key, value) { this.hash.set(this.prefix + key, value); }
 
   search() {
+    this.#find();
+    if (this.tree) this.graph.update();
+  }
+
+  #find() {
     const text = this.searchField.value.trim();
     this.#keep("search", text);
     if (!this.tree) {
@@ -144,9 +158,7 @@ class FlameView {
       return;
     }
     const found = this.tree.search(text);
-    const frames = `${found.nodes.toLocaleString("en-US")} ${found.nodes === 1 ? "frame" : "frames"}`;
-    this.matches.textContent = text ? `${frames}, ${this.covered(found)}` : "";
-    this.graph.update();
+    this.matches.textContent = text ? `${counted(found.nodes, "frame")}, ${this.covered(found)}` : "";
   }
 
   // What the matches of a search cover.
@@ -185,7 +197,9 @@ class FlameView {
     const link = document.createElement("a");
     link.href = `#${excerpt.querySelector("[id]").id}`;
     link.textContent = place;
-    link.addEventListener("click", () => { excerpt.open = true; });
+    link.addEventListener("click", () => {
+      for (let one = excerpt; one; one = one.parentElement.closest("details")) one.open = true;
+    });
     this.readout.replaceChildren(text.slice(0, at), link, text.slice(at + place.length));
   }
 
@@ -203,14 +217,7 @@ class FlameView {
 
   #hover(event) {
     const node = this.graph.nodeAt(event.offsetX, event.offsetY);
-    this.tooltip.hidden = node < 0;
-    if (node < 0) return;
-    this.tooltip.textContent = this.describe(node);
-    const frame = this.graph.box.parentElement.getBoundingClientRect();
-    const left = event.clientX - frame.left + 14;
-    const room = frame.width - this.tooltip.offsetWidth - 4;
-    this.tooltip.style.left = `${Math.max(0, Math.min(left, room))}px`;
-    this.tooltip.style.top = `${event.clientY - frame.top + 18}px`;
+    showTooltip(this.tooltip, node < 0 ? "" : this.describe(node), event);
   }
 
   #key(event) {

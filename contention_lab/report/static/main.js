@@ -2,6 +2,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 document.documentElement.classList.add("scripted");
+for (const fallback of document.querySelectorAll("details.fallback")) fallback.open = false;
 
 const flameRoot = document.getElementById("flame");
 const hash = new HashState((wanted) => {
@@ -36,12 +37,14 @@ function restore(wanted) {
   if (timeline) timeline.restore(wanted);
 }
 
-// Make what is further down once it comes near, and at the latest when there is nothing else to do:
+// Make a view once it comes near, and at the latest when there is nothing else to do, one at a time:
 // the page opens sooner, and who scrolls finds it there. Then the page is of class `ready`.
 function beginLater(views) {
-  const finish = () => {
-    for (const [view] of views) view.begin();
-    document.documentElement.classList.add("ready");
+  const left = views.map(([view]) => view);
+  const next = () => {
+    left.shift()?.begin();
+    if (left.length) setTimeout(next);
+    else document.documentElement.classList.add("ready");
   };
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
@@ -49,8 +52,8 @@ function beginLater(views) {
     }
   }, { rootMargin: "50%" });
   for (const [, root] of views) seen.observe(root);
-  addEventListener("load", () => setTimeout(finish));
-  addEventListener("beforeprint", finish);
+  addEventListener("load", () => setTimeout(next));
+  addEventListener("beforeprint", () => { for (const view of left) view.begin(); });
 }
 
 setUpTheme(document.getElementById("theme"), () => {
@@ -76,10 +79,9 @@ if (chooser) {
   showPoint(chooser.value);
 }
 restore(wanted);
-beginLater([[timeline, timelineRoot], [difference, differenceRoot]].filter(([view]) => view));
+beginLater([[timeline, timelineRoot], [flame, flameRoot], [difference, differenceRoot]].filter(([view]) => view));
 
 for (const table of document.querySelectorAll("table")) setUpTable(table);
 setUpPlots([[flame, "Flame graph"], [difference, "Difference flame graph"], [timeline, "Timeline"]]
   .filter(([view]) => view).map(([view, title]) => [view.graph, title]));
 setUpVerdictCopy();
-for (const fallback of document.querySelectorAll("details.fallback")) fallback.open = false;

@@ -4,9 +4,13 @@ const THIN = "\u202f";
 
 function threeDigits(value) {
   if (value === 0) return "0";
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return Math.abs(value) < 999.5 ? value.toPrecision(3) : grouped(value.toFixed(0));
 }
+
+// A whole number with thousands separated; much quicker than by locale.
+function grouped(number) { return String(number).replace(/\B(?=(\d{3})+$)/g, ","); }
+
+function counted(number, noun) { return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`; }
 
 function seconds(nanoseconds) {
   if (nanoseconds === 0) return `0${THIN}s`;

@@ -264,14 +264,7 @@ class TimelineView {
     }
     const under = graph.under(event.offsetX, event.offsetY);
     const text = under === null ? graph.nameAt(event.offsetX, event.offsetY) : this.words[under.layer](under.at);
-    this.tooltip.hidden = !text;
-    if (!text) return;
-    this.tooltip.textContent = text;
-    const frame = graph.box.parentElement.getBoundingClientRect();
-    const left = event.clientX - frame.left + 14;
-    const room = frame.width - this.tooltip.offsetWidth - 4;
-    this.tooltip.style.left = `${Math.max(0, Math.min(left, room))}px`;
-    this.tooltip.style.top = `${event.clientY - frame.top + 18}px`;
+    showTooltip(this.tooltip, text, event);
   }
 
   #release(event) {

@@ -27,7 +27,7 @@ class TimelineWords {
     const who = this.thread(waits.row[at]);
     const parts = [];
     if (waits.count[at] > 1) {
-      parts.push(`${who}: ${waits.count[at].toLocaleString("en-US")} waits ${this.moment(waits.start[at])}, ` +
+      parts.push(`${who}: ${grouped(waits.count[at])} waits ${this.moment(waits.start[at])}, ` +
         `${seconds(waits.busy[at])} in all, the longest ${what}`);
     } else {
       const how = kind === SPINNING ? " spinning" : "";
@@ -60,7 +60,7 @@ class TimelineWords {
     const lock = this.lock(holdContext.lock[context]);
     const who = this.thread(holds.row[at]);
     const parts = [holds.count[at] > 1
-      ? `${who}: ${holds.count[at].toLocaleString("en-US")} holds ${this.moment(holds.start[at])}, ` +
+      ? `${who}: ${grouped(holds.count[at])} holds ${this.moment(holds.start[at])}, ` +
         `${seconds(holds.busy[at])} in all, the longest of ${lock}`
       : `${who} held ${lock} for ${seconds(end - start)} ${this.moment(start)}`];
     if (site) parts[0] += `, taken in ${site}`;
@@ -74,7 +74,7 @@ class TimelineWords {
     const hops = Math.floor(chain.length / 2) - 1;
     const last = chain.at(-1);
     if (chain.length % 2) return `${this.waits(last)} · nobody is known to have held it`;
-    const head = hops > 0 ? `Root, ${hops} ${hops === 1 ? "wait" : "waits"} further` : "Root";
+    const head = hops > 0 ? `Root, ${counted(hops, "wait")} further` : "Root";
     return `${head}: ${this.holds(last)} · its thread waited for no other lock meanwhile`;
   }
 }

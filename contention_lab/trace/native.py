@@ -13,7 +13,7 @@ from enum import IntEnum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from contention_lab.trace.native_lines import native_lines
+from contention_lab.trace.native_lines import Place, native_lines
 from contention_lab.trace.native_names import readable
 from contention_lab.trace.varied import varied_records, word_lists
 
@@ -145,7 +145,8 @@ class NativeTables:
         What the linker called each file, in hexadecimal digits, by path; empty where it has none.
         The program itself has an empty path in a Python.
     places
-        Source file and line of calls by file and offset; only of a program that is not Python.
+        Source file, line and function of calls by file and offset; only of a program that is not
+        Python.
     without_lines
         Why the program's own calls have no lines; empty if they have.
     """
@@ -155,7 +156,7 @@ class NativeTables:
         self.frames: dict[int, NativeFrame] = {}
         self.stacks: dict[int, tuple[int, ...]] = {}
         self.build_ids: dict[str, str] = {}
-        self.places: dict[tuple[str, int], tuple[str, int]] = {}
+        self.places: dict[tuple[str, int], Place] = {}
         self.without_lines = ""
         self._odd: Counter[str] = Counter()
 

@@ -7,6 +7,7 @@ said why they are not known.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.trace.build_id import build_id
+from contention_lab.trace.native_names import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 TOOLS: Final = {
-    "addr2line": ("-a", "-i", "-e"),
+    "addr2line": ("-a", "-f", "-i", "-e"),
     "llvm-symbolizer": (
-        *("--output-style=GNU", "--functions=none", "--inlines", "--addresses"),
+        *("--output-style=GNU", "--functions=linkage", "--inlines", "--addresses"),
         "--obj",
     ),
 }
@@ -29,6 +31,14 @@ TOOLS: Final = {
 
 LONGEST_S: Final = 30.0
 """How long one of them may take over a file."""
+
+_LANGUAGES_OWN: Final = re.compile(
+    r"^/rustc/[0-9a-f]+/library/|/rustlib/src/rust/library/|/include/(?:[^/]+/)?c\+\+/"
+)
+"""Sources of the standard libraries of Rust and C++."""
+
+Place = tuple[str, int, str]
+"""A source file, a line in it, and the function, empty for the one that the symbol names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +48,12 @@ class Lines:
     Attributes
     ----------
     places
-        Source file and line by offset.
+        Source file, line and function by offset.
     reason
         Why there are none; empty if there are.
     """
 
-    places: Mapping[int, tuple[str, int]]
+    places: Mapping[int, Place]
     reason: str = ""
 
 
@@ -62,7 +72,9 @@ def native_lines(path: str, recorded_id: str, offsets: Iterable[int]) -> Lines:
     Returns
     -------
     Lines
-        Of code that the compiler put in line, the place in the function that the machine is in.
+        Of code that the compiler put in line, the place in the function that the machine is in. If
+        that belongs to the language's library, which only runs what it is given, the place and the
+        function of the program that was put in line there.
     """
     name = PurePath(path).name
     present_id = build_id(path)
@@ -88,22 +100,36 @@ def native_lines(path: str, recorded_id: str, offsets: Iterable[int]) -> Lines:
     return Lines(places)
 
 
-def read_places(lines: Sequence[str]) -> dict[int, tuple[str, int]]:
-    """Read the answers: an address, then places, the one that was put in line first.
+def read_places(lines: Sequence[str]) -> dict[int, Place]:
+    """Read the answers: an address, then functions and places, the one that was put in line first.
 
     Parameters
     ----------
     lines
-        As `addr2line -a -i` prints them.
+        As `addr2line -a -f -i` prints them.
     """
-    places = {}
-    offset = None
+    found: dict[int, list[Place]] = {}
+    offset, function = None, ""
     for line in lines:
         file, _, number = line.rpartition(":")
-        if not file:
-            offset = int(line, 16) if line.startswith("0x") else None
-            continue
-        digits = number.partition(" ")[0]  # "(discriminator 3)" may follow
-        if offset is not None and digits.isdigit() and int(digits) and not file.startswith("?"):
-            places[offset] = (file, int(digits))
-    return places
+        if not function and line.startswith("0x") and not file:
+            offset = int(line, 16)
+        elif not function:
+            function = line
+        else:
+            digits = number.partition(" ")[0]  # "(discriminator 3)" may follow
+            if offset is not None and digits.isdigit() and int(digits) and not file.startswith("?"):
+                found.setdefault(offset, []).append((file, int(digits), function))
+            function = ""
+    return {offset: _outermost(places) for offset, places in found.items()}
+
+
+def _outermost(places: Sequence[Place]) -> Place:
+    """Return the outermost place that is the program's; the outermost of all if none is."""
+    *inner, (file, number, _) = places
+    if _LANGUAGES_OWN.search(file):
+        for own, line, function in reversed(inner):
+            if not _LANGUAGES_OWN.search(own):
+                name = readable(function)
+                return own, line, name if "::" in name else ""
+    return file, number, ""

@@ -20,6 +20,11 @@ LIBRARY: Final = "multi_demangle"
 MANGLED: Final = ("_Z", "_R")
 
 _LENGTH: Final = re.compile("[0-9]+")
+_THREAD: Final = re.compile(
+    r"std::thread::_State_impl<std::thread::_Invoker<std::tuple<"
+    r"([^<>]*{lambda[^<>]*})[,> ].*::_M_run\(\)$"
+)
+"""What runs a lambda as a thread; the compiler puts that in line there."""
 _HASH_LENGTH: Final = 17
 """Of the last part in Rust's old style."""
 
@@ -29,7 +34,8 @@ def readable(symbol: str) -> str:
     """Return the name as people write it; the same where it is not mangled or not understood."""
     plain = symbol.removeprefix("~")
     if not plain.startswith(MANGLED):
-        return symbol
+        body = _THREAD.match(symbol)
+        return symbol if body is None else body[1]
     demangle = _demangler()
     name = "" if demangle is None else demangle(plain)
     if not name or name == plain:

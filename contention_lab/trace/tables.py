@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from contention_lab.trace.chunk import Chunk
+    from contention_lab.trace.native_lines import Place
     from contention_lab.trace.records import Records
 
 CODE: Final = struct.Struct("<IIII")
@@ -119,14 +120,14 @@ class Tables:
         return found
 
     def frames(
-        self, places: Mapping[tuple[str, int], tuple[str, int]], *, native: bool = False
+        self, places: Mapping[tuple[str, int], Place], *, native: bool = False
     ) -> dict[int, Frame]:
         """Return the frames whose code object is known, by id.
 
         Parameters
         ----------
         places
-            Source file and line by file and offset, where the trace has no lines.
+            Source file, line and function by file and offset, where the trace has no lines.
         native
             Functions have the names that the linker knows them by.
         """
@@ -137,10 +138,11 @@ class Tables:
                 self._odd["frames refer to code objects the file does not define"] += 1
                 continue
             function, filename, first_line = known
-            if not line:
-                filename, line = places.get((filename, at), (filename, line))
             if native:
                 function = readable(function)
+            if not line:
+                filename, line, own = places.get((filename, at), (filename, line, ""))
+                function = own or function
             frames[frame] = Frame(function, filename, line, first_line)
         for ids in self.stacks.values():
             if not frames.keys() >= set(ids):

@@ -53,18 +53,67 @@ def test_a_file_without_one_and_what_is_no_such_file_are_told_apart(tmp_path: Pa
 
 def test_of_code_put_in_line_the_outermost_place_counts() -> None:
     printed = """0x0000000000001234
+_ZNSt5mutex4lockEv
 /usr/include/c++/12/bits/std_mutex.h:100 (discriminator 3)
+backward
 /home/somebody/server.cpp:17
 0x0000000000001300
+??
 ??:0
 0x0000000000001400
+main
 /home/somebody/a:b.c:?
 0x1500
+main
 main.rs:5
 """
     places = read_places(printed.splitlines())
 
-    assert places == {0x1234: ("/home/somebody/server.cpp", 17), 0x1500: ("main.rs", 5)}
+    assert places == {0x1234: ("/home/somebody/server.cpp", 17, ""), 0x1500: ("main.rs", 5, "")}
+
+
+RUST = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/std/src"
+CXX = "/usr/include/c++/12/bits"
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        (
+            [
+                ("_ZN3std4sync5mutex5Mutex4lock17h39d031d2ba508cfcE", f"{RUST}/sync/mutex.rs:9"),
+                ("_ZN6ledger4post17h21e53d811a1cd708E", "/src/m.rs:3"),
+                ("_ZN6ledger4main7closure17h21e53d811a1cd708E", "/src/m.rs:6"),
+                ("_ZN3std3sys9backtrace28__rust_begin_short_backtrace", f"{RUST}/backtrace.rs:1"),
+            ],
+            ("/src/m.rs", 6, "ledger::main::closure"),
+        ),
+        (
+            [
+                ("_ZNSt5mutex4lockEv", f"{CXX}/std_mutex.h:100"),
+                ("_ZN4shop5Store3putEi", "/src/shop.cc:14"),
+                ("operator()", "/src/shop.cc:18"),
+                ("__invoke<main()::<lambda()> >", f"{CXX}/invoke.h:96"),
+                ("_M_run", f"{CXX}/std_thread.h:210"),
+            ],
+            ("/src/shop.cc", 18, ""),
+        ),
+        (
+            [
+                ("_ZNSt5mutex4lockEv", f"{CXX}/std_mutex.h:100"),
+                ("_ZNSt6vectorIiE9push_backEi", "/usr/include/x86_64-linux-gnu/c++/12/v.h:7"),
+            ],
+            ("/usr/include/x86_64-linux-gnu/c++/12/v.h", 7, ""),
+        ),
+    ],
+    ids=["a Rust thread", "a C++ thread", "all of it is the library's"],
+)
+def test_what_the_languages_library_runs_is_the_programs(
+    chain: list[tuple[str, str]], expected: tuple[str, int, str]
+) -> None:
+    lines = ["0x0000000000001234", *(line for pair in chain for line in pair)]
+
+    assert read_places(lines) == {0x1234: expected}
 
 
 @pytest.mark.parametrize(

@@ -67,14 +67,32 @@ cl_rust_path(char *path, const char *name)
     return used > 0;
 }
 
-/* Whether a function belongs to the standard library of C++ or Rust. */
+/* Whether one of the parts is in it; with `first`, at its beginning. */
+static int
+cl_name_has(const char *name, const char *const *parts, size_t count, int first)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (first ? strncmp(name, parts[i], strlen(parts[i])) == 0 : strstr(name, parts[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a function belongs to the standard library of C++ or Rust. One that runs what it is given, a thread's function
+ * say, does not: the compiler puts that in line, and then nothing of the program's own is left that calls it. */
 static int
 cl_name_is_standard(const char *name)
 {
+    static const char *const libraries[] = {"std::", "core::", "alloc::", "_$LT$std..", "_$LT$core..", "_$LT$alloc.."};
+    static const char *const runners[] = {"::_M_run(", "::_M_invoke(", "::__rust_begin_short_backtrace", "::call_once"};
     char path[CL_NAME_BYTES];
-    int is_mangled = strncmp(name, "_ZN", 3) == 0 || strncmp(name, "_R", 2) == 0;
+    int is_rust = strncmp(name, "_R", 2) == 0 || cl_name_is_rusts(name);
+    int is_mangled = is_rust || strncmp(name, "_ZN", 3) == 0;
     const char *readable = is_mangled && cl_rust_path(path, name) ? path : name;
-    return strncmp(readable, "std::", 5) == 0;
+    size_t known = is_rust ? sizeof libraries / sizeof *libraries : 1; /* a C++ program may have a `core` of its own */
+    return cl_name_has(readable, libraries, known, 1)
+           && !cl_name_has(readable, runners, sizeof runners / sizeof *runners, 0);
 }
 
 #endif

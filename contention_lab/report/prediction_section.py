@@ -6,6 +6,7 @@ other machines are marked as predictions, for nobody has measured them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +49,8 @@ class PredictionSection:
         What the prediction is made from, and how that was recorded.
     costs
         Whose costs of locks it is made with.
+    remainder
+        What the recorded runs took beside what is simulated; "" if that is not known.
     plots
         Predicted and measured, a panel for each variant.
     goals
@@ -63,6 +66,7 @@ class PredictionSection:
     source: str
     recorded: str
     costs: str
+    remainder: str
     plots: PlotPair
     goals: tuple[Goal, ...]
     points: Sequence[Mapping[str, Any]]
@@ -82,6 +86,7 @@ def prediction_section(result: Mapping[str, Any]) -> PredictionSection | None:
         found["source"],
         _recorded(found),
         _costs(found["calibration"]),
+        _remainder(found.get("remainder")),
         plot_pair(partial(_draw, proof["points"]), "prediction"),
         tuple(_goals(proof)),
         proof["points"],
@@ -115,6 +120,19 @@ def _costs(calibration: Mapping[str, Any]) -> str:
     if calibration["warnings"]:
         text += f" While the costs were measured: {'; '.join(calibration['warnings'])}."
     return text
+
+
+def _remainder(found: Mapping[str, float] | None) -> str:
+    if found is None:
+        return ""
+    alone, together = (math.exp(found[key]) for key in ("alone", "together"))
+    at = f"{found['cores_alone']:.1f} and {found['cores_together']:.1f} cores"
+    return (
+        f"The recorded runs took {alone:.2f} times as long as simulated with one thread and "
+        f"{together:.2f} times with more, with {at} at work: other programs, memory and a "
+        "hypervisor are not simulated. What is predicted for this machine is as much longer, by "
+        "the cores at work."
+    )
 
 
 def _goals(proof: Mapping[str, Any]) -> list[Goal]:

@@ -88,6 +88,12 @@ class Outcome:
         """Return the share of time in which somebody owned a lock; hand-offs included."""
         return float(self.locks["busy_ns"][lock]) / self.measured_ns if self.measured_ns else 0.0
 
+    @property
+    def cores_at_work(self) -> float:
+        """Return how many cores were, on average; those of threads that spin count."""
+        busy = sum(float(self.threads[of].sum()) for of in ("run_ns", "spin_ns", "overhead_ns"))
+        return busy / self.measured_ns if self.measured_ns > 0 else 0.0
+
     def contended_share(self, lock: int) -> float:
         """Return the share of a lock's acquires that had to wait."""
         acquires = int(self.locks["acquires"][lock])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.simulate.delay import slept_ns
 from contention_lab.simulate.retaken import with_gil_kept
 from contention_lab.simulate.time_use import ALL_PYTHON, has_layer, run_delay_ns, sampled_with_gil
 
@@ -158,7 +159,7 @@ def _as_the_others(share: Floats, stretches: Stretches, own: Floats) -> Floats:
 
 
 def _blocked_ns(trace: Trace, thread: int, begin: Floats, end: Floats) -> Floats:
-    """Return how long the thread was blocked in system calls between given times."""
+    """Return how long the thread slept in system calls between given times."""
     calls = trace.blocking
     mine = calls[calls["thread"] == thread]
     mine = mine[np.argsort(mine["start_ns"], kind="stable")]
@@ -167,7 +168,8 @@ def _blocked_ns(trace: Trace, thread: int, begin: Floats, end: Floats) -> Floats
     if not len(mine):
         return np.zeros(len(begin))
     edges = np.stack([start, stop], axis=1).ravel()
-    until = np.stack([np.cumsum(stop - start) - (stop - start), np.cumsum(stop - start)], axis=1)
+    slept = np.minimum(slept_ns(trace, thread, mine), stop - start)
+    until = np.stack([np.cumsum(slept) - slept, np.cumsum(slept)], axis=1)
     spent: Floats = np.interp(end, edges, until.ravel()) - np.interp(begin, edges, until.ravel())
     return spent
 

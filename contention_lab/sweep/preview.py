@@ -10,9 +10,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from contention_lab.simulate.calibration import calibration_here
@@ -21,9 +20,11 @@ from contention_lab.simulate.design import (
     Design,
     HandOver,
     Outlook,
+    Runs,
     Sample,
     SampleError,
     kind_of_lock,
+    remainder_of,
     sample_of,
 )
 from contention_lab.sweep.child import RunFailed, run_child
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contention_lab.simulate.calibration import Calibration
+    from contention_lab.simulate.design import Remainder
     from contention_lab.sweep.scenario import Scenario
 
 FILE_NAME: Final = "prediction.json"
@@ -96,13 +98,13 @@ def predicted(scenario: Scenario, folder: Path, *, say: Callable[[str], None]) -
     )
     say("predicting all variants")
     cores = usable_cores()
-    outlook = replace(outlook, miss=_miss(outlook, designs[rule.source], recorded, items, cores))
+    remainder = _remainder(outlook, designs[rule.source], recorded, items, cores)
     made = datetime.now(UTC).isoformat(timespec="seconds")
     content = {
         "schema": SCHEMA,
         "made": made,
         "source": rule.source,
-        "recorded_missed_by": math.exp(outlook.miss) - 1.0,
+        "remainder": asdict(remainder),
         "cores": cores,
         "recorded": [
             {
@@ -121,7 +123,7 @@ def predicted(scenario: Scenario, folder: Path, *, say: Callable[[str], None]) -
             "warnings": [*calibration.warnings],
             "round_trip_us": trip_ns / 1e3,
         },
-        "points": _points(scenario, designs, items, outlook, cores),
+        "points": _points(scenario, designs, items, replace(outlook, remainder=remainder), cores),
         "machines": _machines(designs, outlook, rule.cores, rule.source),
     }
     (folder / FILE_NAME).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -233,22 +235,18 @@ def _calibration() -> tuple[Calibration, bool]:
         return stored, False
 
 
-def _miss(
+def _remainder(
     outlook: Outlook, design: Design, recorded: Sequence[Recorded], items: int, cores: int
-) -> float:
-    """Return by how much the recorded runs are missed, as the logarithm of a ratio.
+) -> Remainder:
+    """Return what the recorded runs took beside what is simulated of them."""
+    several = min(one.threads for one in recorded if one.threads > 1)
 
-    A model that misses what it was made from, or a machine that was busy with something else, has
-    no claim to narrow intervals.
-    """
-    walls: dict[int, list[float]] = {}
-    for one in recorded:
-        walls.setdefault(one.threads, []).append(one.wall_s * 1e9)
-    ratios = [
-        outlook.prospect(design, items, threads, cores).time_ns / median(found)
-        for threads, found in walls.items()
-    ]
-    return sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios)
+    def runs(threads: int) -> Runs:
+        found = outlook.prospect(design, items, threads, cores)
+        walls = [one.wall_s for one in recorded if one.threads == threads]
+        return Runs(walls, found.time_ns / 1e9, found.cores_at_work)
+
+    return remainder_of(runs(1), runs(several))
 
 
 def _points(

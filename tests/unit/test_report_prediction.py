@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -61,6 +62,25 @@ def test_the_page_shows_every_point_predicted_and_measured() -> None:
     assert page.count("<td>yes</td></tr>") >= len(CLIENTS) * 6
     assert "Predicted and measured batch time against threads" in page
     assert "a prediction, measured by nobody" in page
+
+
+def test_what_the_recorded_runs_took_beside_is_said_where_it_is_known() -> None:
+    result = with_prediction()
+    section = prediction_section(result)
+    assert section is not None
+    assert section.remainder == ""
+
+    result["prediction"]["remainder"] = {
+        "alone": 0.0,
+        "together": math.log(1.5),
+        "cores_alone": 1.0,
+        "cores_together": 1.93,
+        "spread": 0.05,
+    }
+
+    page = sweep_page(result, {})
+    assert "took 1.00 times as long as simulated with one thread and 1.50 times with more" in page
+    assert "1.0 and 1.9 cores at work" in page
 
 
 def test_what_was_to_be_reached_is_said_with_what_was_found() -> None:

@@ -16,9 +16,12 @@ from contention_lab.simulate.design import (
     Design,
     HandOver,
     Outlook,
+    Remainder,
+    Runs,
     Sample,
     batch_of_design,
     kind_of_lock,
+    remainder_of,
 )
 
 ITEMS, CORES = 32, 64
@@ -98,5 +101,41 @@ def test_a_prospect_has_an_interval_around_it_and_is_the_same_again() -> None:
 
     assert found.low_ns < found.time_ns < found.high_ns
     assert found == outlook.prospect(GLOBAL, ITEMS, 4, 2)
-    wide = replace(outlook, miss=math.log(2)).prospect(GLOBAL, ITEMS, 4, 2)
+    wide = replace(outlook, remainder=Remainder(spread=math.log(2))).prospect(GLOBAL, ITEMS, 4, 2)
     assert wide.high_ns >= 2 * wide.time_ns
+
+
+def test_what_recorded_runs_took_beside_is_added_by_the_cores_at_work() -> None:
+    # They took as long as simulated with one core at work, and twice as long with two.
+    outlook = Outlook([SAMPLE], [SAMPLE], FREE, NOTHING)
+    loaded = replace(outlook, remainder=Remainder(0.0, math.log(2), 1.0, 2.0))
+    apart = replace(GLOBAL, covers="nothing", apart="threads")
+
+    for design, threads in ((GLOBAL, 1), (GLOBAL, 8), (apart, 8)):
+        without = outlook.prospect(design, ITEMS, threads, 2)
+        found = loaded.prospect(design, ITEMS, threads, 2)
+        at_work = without.cores_at_work
+        assert found.time_ns == pytest.approx(without.time_ns * 2 ** (at_work - 1.0))
+    assert outlook.prospect(apart, ITEMS, 8, 2).cores_at_work == pytest.approx(2.0)
+    assert outlook.prospect(GLOBAL, ITEMS, 1, 2).cores_at_work == pytest.approx(1.0)
+    assert 1.5 < outlook.prospect(GLOBAL, ITEMS, 8, 2).cores_at_work < 2.0
+    # Five of six spin for the sixth: all have a core, and none is idle.
+    spins = replace(GLOBAL, lock=kind_of_lock("spinlock"))
+    assert outlook.prospect(spins, ITEMS, 6, 6).cores_at_work > 5.0
+
+
+def test_a_remainder_is_taken_from_both_kinds_of_runs() -> None:
+    found = remainder_of(Runs([2.0, 2.2, 1.8], 2.0, 1.0), Runs([3.0, 3.3, 2.7], 2.0, 1.8))
+
+    assert found.factor(1.0) == pytest.approx(1.0)
+    assert found.factor(1.8) == pytest.approx(1.5)
+    assert found.factor(1.4) == pytest.approx(math.sqrt(1.5))
+    assert (found.factor(0.5), found.factor(8.0)) == (found.factor(1.0), found.factor(1.8))
+    assert found.spread == pytest.approx(0.1, rel=0.2)
+
+
+def test_runs_with_as_many_cores_at_work_say_the_same_twice() -> None:
+    found = remainder_of(Runs([2.0], 2.0, 1.0), Runs([8.0], 2.0, 1.0))
+
+    assert found.factor(1.0) == pytest.approx(2.0)
+    assert found.spread == 0.0

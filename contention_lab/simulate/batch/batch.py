@@ -2,7 +2,9 @@
 
 With the recorded number of threads each does what it did; with another number, the crew's work is
 cut into pieces at moments in which no lock was held, which whoever is free takes in the recorded
-order. It is the steps that are kept; what they cost in waiting is found anew each time.
+order, or which are dealt out in that order, if the threads seem to have had their shares from the
+start (`dealing.py`). It is the steps that are kept; what they cost in waiting is found anew each
+time.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from contention_lab.simulate.batch.dealing import was_dealt
 from contention_lab.simulate.capacity import capacity, is_semaphore
 from contention_lab.simulate.history import AWAITED, history, history_of
 from contention_lab.simulate.packing import Op
@@ -114,11 +117,14 @@ class BatchTime:
         Share of the time that each lock was owned, by id; 0 is the GIL.
     waited_ns
         Waiting for each lock, of all threads together, by id; 0 is the GIL.
+    cores_at_work
+        How many cores were, on average; those of threads that spin count.
     """
 
     elapsed_ns: float
     used: Mapping[int, float]
     waited_ns: Mapping[int, float]
+    cores_at_work: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,8 @@ class Batch:
         How many members of the crew there were at a time.
     each_its_own
         The crew's threads all lived at the same time, so that each can go through its own steps.
+    dealt
+        The work was dealt out to the crew beforehand, as it is to any other number of threads.
     awaits_others
         The crew waited for the others so much that these count for when the batch ends.
     servers
@@ -161,6 +169,7 @@ class Batch:
     scale: float
     threads: int
     each_its_own: bool = True
+    dealt: bool = False
     awaits_others: bool = False
     servers: tuple[tuple[int, bool], ...] = ()
     serving_ns: float = 0.0
@@ -228,9 +237,15 @@ def batch_of(trace: Trace, crew: Crew, *, events: int = EVENTS, steps: int = STE
         scale=scale * (before / after if after > 0 else 1.0),
         threads=crew.threads,
         each_its_own=len(crew.members) == crew.threads,
+        dealt=len(crew.members) == crew.threads
+        and was_dealt(read, [_end_ns(trace, one) for one in crew.members], crew.wall_ns),
         awaits_others=awaited > STARVED * max(whole, 1.0),
         notes=_notes(trace, all_awaited / max(all_time, 1.0)),
     )
+
+
+def _end_ns(trace: Trace, thread: int) -> int:
+    return trace.thread(thread).end_ns or trace.duration_ns
 
 
 def kind_of(trace: Trace, id_: int) -> LockKind:

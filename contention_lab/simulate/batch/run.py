@@ -116,6 +116,7 @@ class Runner:
             elapsed * scale,
             {id_: found.utilisation(place) for place, id_ in places.items()},
             {id_: float(found.locks["wait_ns"][place]) * scale for place, id_ in places.items()},
+            found.cores_at_work,
         )
 
     def _pieces(self, threads: int | None, draw: Draw) -> tuple[_AllPieces, float]:
@@ -146,12 +147,17 @@ class Runner:
         groups = [[number] for number in range(len(crew))] if own else [[*range(len(crew))]]
         threads = conditions.threads or batch.threads
         closing = [_placed(step, place) for step in batch.closing]
+        hands = threads if batch.dealt and not own else 1
         for group in groups:
-            queue = _add(program, [crew[number] for number in group], self._starts[group], closing)
-            for _ in range(1 if own else threads):
-                program.add_thread(queue)
+            chosen = [crew[number] for number in group]
+            for hand in range(hands):
+                dealt = slice(hand, None, hands)
+                queue = _add(program, chosen, self._starts[group], closing, dealt)
+                for _ in range(1 if own or hands > 1 else threads):
+                    program.add_thread(queue)
         for number, other in enumerate(others, len(crew)):
-            program.add_thread(_add(program, [other], self._starts[[number]], []))
+            queue = _add(program, [other], self._starts[[number]], [], slice(None))
+            program.add_thread(queue)
         for id_, needs_gil in batch.servers:
             steps = [serve(place[id_], needs_gil)]
             if batch.serving_ns > 0.0:
@@ -203,12 +209,18 @@ def _of_one(
     )
 
 
-def _add(program: Program, pieces: Sequence[_Pieces], starts: Integers, closing: list[Step]) -> int:
-    """Add pieces as a queue, in the order of time."""
+def _add(
+    program: Program,
+    pieces: Sequence[_Pieces],
+    starts: Integers,
+    closing: list[Step],
+    dealt: slice,
+) -> int:
+    """Add pieces as a queue, in the order of time: those dealt out to it."""
     pairs = list(zip(pieces, starts.tolist(), strict=True))
     start = np.concatenate([one.start + at for one, at in pairs])
     stop = np.concatenate([one.stop + at for one, at in pairs])
-    order = np.argsort(np.concatenate([one.when for one in pieces]), kind="stable")
+    order = np.argsort(np.concatenate([one.when for one in pieces]), kind="stable")[dealt]
     first = program.add_ranges(start[order], stop[order])
     last = first + len(order)
     if closing:

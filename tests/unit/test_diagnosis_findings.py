@@ -329,13 +329,12 @@ def test_without_any_one_condition_it_is_no_collapse(changes: dict[str, Any]) ->
     "case",
     [
         Case(waiters=0),  # a lock that is held all the time and nobody waits for
-        Case(kind=WaitKind.COORDINATION),  # waiting for work
         Case(turns=1, hold_ms=(0.1,)),  # next to nothing
         Case(gil=0.95),  # new holders spend their holds waiting for the GIL
         Case(gap_ms=90.0),
         collapse(gap_ms=150.0),
     ],
-    ids=["unwaited", "coordination", "tiny", "gil", "rare", "rare-spin"],
+    ids=["unwaited", "tiny", "gil", "rare", "rare-spin"],
 )
 def test_nobody_is_accused_without_cause(case: Case) -> None:
     diagnosis = case.diagnosis()
@@ -343,6 +342,15 @@ def test_nobody_is_accused_without_cause(case: Case) -> None:
     assert diagnosis.verdict == "healthy"
     assert diagnosis.findings == ()
     assert diagnosis.summary.startswith("No lock limits this program")
+
+
+def test_threads_that_wait_for_one_another_accuse_nobody_and_acquit_no_lock() -> None:
+    diagnosis = Case(kind=WaitKind.COORDINATION).diagnosis()
+
+    assert diagnosis.verdict == "healthy"
+    assert diagnosis.findings == ()
+    assert diagnosis.summary.startswith("Nobody is accused: 8 threads spend")
+    assert "they wake one another" in diagnosis.summary
 
 
 def test_a_free_lock_that_nobody_takes_is_not_its_holders_fault() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from contention_lab.trace import Trace
 
 USAGE = "usage: %%contention [-o FILE.clt]"
+FIRST_LINE = "# here stands %%contention"
+"""Keeps the numbers of the lines of a cell what people see; blank ones IPython takes away."""
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -62,18 +64,22 @@ def recorded_cell(shell: Any, line: str, cell: str) -> Trace | None:
 def _record(shell: Any, cell: str, path: Path, kept: Path | None) -> Trace | None:
     from contention_lab.capture import record
     from contention_lab.diagnosis import diagnose
+    from contention_lab.notebook_cells import Cells
     from contention_lab.report.visible_text import visible
     from contention_lab.trace import load
 
     session = record(path)
+    cells = Cells(shell)
     try:
         session.start()
     except (OSError, RuntimeError) as error:
         print(f"%%contention: {error}", file=sys.stderr)
         return None
     try:
-        shell.run_cell(cell)
+        with cells.noted():
+            shell.run_cell(cell if cell.lstrip().startswith("%%") else f"{FIRST_LINE}\n{cell}")
     finally:
+        session.add_metadata({"cells": cells.described()})
         session.stop()
     trace = load(path)
     print(visible(diagnose(trace).summary))

@@ -23,7 +23,7 @@ from contention_lab.native import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Final, Self
+    from typing import Any, Final, Self
 
     from contention_lab.capture.existing import Note
     from contention_lab.capture.references import Referred
@@ -138,6 +138,18 @@ class Session:
             self._end_core()
             self._undo.restore()
             raise
+
+    def add_metadata(self, metadata: "dict[str, Any]") -> None:
+        """Say something of the program that runs, under keys that `trace/FORMAT.md` lists.
+
+        Raises
+        ------
+        RuntimeError
+            This recording is not active.
+        """
+        if _active is not self or self._is_ending:
+            raise RuntimeError(f"not recording to {self.path}")
+        _core.add_meta(encode(metadata))
 
     def stop(self) -> "Summary":
         """Stop recording and complete the file; a failed write is told in one line on stderr.

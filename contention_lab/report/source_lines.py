@@ -8,6 +8,7 @@ trace, whatever paths it names. Nothing of it is executed.
 
 from __future__ import annotations
 
+import ast
 import io
 import stat
 import tokenize
@@ -94,7 +95,9 @@ class SourceBook:
         return sum(len(one.lines) for one in self.excerpts)
 
 
-def source_book(wanted: Iterable[tuple[Frame, int]]) -> SourceBook:
+def source_book(
+    wanted: Iterable[tuple[Frame, int]], cells: Mapping[str, str] | None = None
+) -> SourceBook:
     """Read the lines around places.
 
     Parameters
@@ -102,8 +105,10 @@ def source_book(wanted: Iterable[tuple[Frame, int]]) -> SourceBook:
     wanted
         Places, the most important first, each with the start of its recording (Unix time, ns).
         Of two files that a page would write alike, only the first is read.
+    cells
+        Texts of a notebook's cells, which no file has, by their names.
     """
-    files: dict[str, _File] = {}
+    files = {cell: _parsed(text, cell, 0) for cell, text in (cells or {}).items()}
     owners: dict[str, str] = {}
     found: dict[str, Excerpt] = {}
     looked_at = set()
@@ -159,12 +164,19 @@ def _read(filename: str) -> _File:
         data = path.read_bytes()
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
+    except (OSError, SyntaxError, ValueError, LookupError):
+        return _NOTHING
+    return _parsed(text, filename, facts.st_mtime_ns)
+
+
+def _parsed(text: str, filename: str, written_ns: int) -> _File:
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = compile(text, filename, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+            module = compile(text, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _NOTHING
-    return _File(tuple(text.splitlines()), _code(module), facts.st_mtime_ns)
+    return _File(tuple(text.splitlines()), _code(module), written_ns)
 
 
 def _code(module: CodeType) -> Code:

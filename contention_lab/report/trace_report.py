@@ -27,6 +27,7 @@ from contention_lab.report.source_sites import sites_of_findings, sites_of_views
 from contention_lab.report.thread_time_plot import rows_plot, used_states
 from contention_lab.report.uncollected import uncollected
 from contention_lab.report.visible_text import name, short_path
+from contention_lab.trace.cells import cell_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,7 +149,8 @@ def _source(
         for trace, diagnosis in zip(traces, diagnoses, strict=True)
         for site in sites_of_findings(trace, _findings(diagnosis))
     )
-    return source_book([*findings, *sites_of_views(views)])
+    cells = cell_texts(trace.meta for trace in traces)
+    return source_book([*findings, *sites_of_views(views)], cells)
 
 
 def _findings(diagnosis: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -12,6 +12,7 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from contention_lab.trace.cells import cell_names
 from contention_lab.trace.model import Frame, Lock, Thread
 from contention_lab.trace.native_names import readable
 from contention_lab.trace.varied import DEPTH_MASK, MalformedError, varied_records, word_lists
@@ -132,12 +133,14 @@ class Tables:
             Functions have the names that the linker knows them by.
         """
         frames = {}
+        cells = cell_names(self.meta)
         for frame, (code, line, at) in self._frames.items():
             known = self._codes.get(code)
             if known is None:
                 self._odd["frames refer to code objects the file does not define"] += 1
                 continue
             function, filename, first_line = known
+            filename = cells.get(filename, filename)
             if native:
                 function = readable(function)
             if not line:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import contention_lab as cl
+from contention_lab.diagnosis import diagnose
+from contention_lab.report import trace_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +55,46 @@ def test_a_cell_is_run_and_its_lock_named(tmp_path: Path) -> None:
     assert "stand still in `hold`" in done.stdout
     assert "next: contention-lab report cell.clt" in done.stdout
     assert cl.load(tmp_path / "cell.clt").complete
+
+
+NOTEBOOK = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "contention_lab.ipython_magic")
+for cell in {cells!r}:
+    shell.run_cell(cell, store_history=True)
+"""
+HELD = "import time\n\ndef held(lock):\n    with lock:\n        time.sleep(0.2)\n"
+RUN = """%%contention -o cell.clt
+import threading
+shop = threading.Lock()
+threads = [threading.Thread(target=held, args=(shop,)) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_cells_are_named_as_people_see_them_and_have_their_source(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK.format(cells=["secret = 'mine'", HELD, RUN])],
+        cwd=tmp_path,
+        env={"IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    trace = cl.load(tmp_path / "cell.clt")
+
+    assert "`held` (In [2]:4)" in done.stdout
+    assert "made at In [3]:3" in done.stdout
+    sites = {(lock.site.filename, lock.site.line) for lock in trace.locks.values() if lock.site}
+    assert ("In [3]", 3) in sites
+    assert not [frame for frame in trace.frames.values() if "ipython-input" in frame.filename]
+    page = trace_page([trace], [diagnose(trace).to_json()])
+    assert "<mark>    with lock:</mark>" in page
+    assert "secret" not in str(trace.meta)
 
 
 def test_without_a_name_nothing_is_kept(tmp_path: Path) -> None:

@@ -111,10 +111,31 @@ class CoordinationCase:
         return _sums(self.thread, self.end_ns - self.start_ns)
 
     @cached_property
+    def last(self) -> npt.NDArray[np.intp]:
+        """For each wait, the one with which its waiter was through: itself, or a later one.
+
+        Who is woken, finds nothing and waits again without having let go of the lock is still
+        waiting: whoever woke it in vain has ended nothing.
+        """
+        order = np.lexsort((self.start_ns, self.thread))
+        again = self.flags[order[1:]] & int(WaitFlag.AGAIN) != 0
+        again &= self.thread[order[1:]] == self.thread[order[:-1]]
+        ends = np.append(np.flatnonzero(~again), len(order) - 1) if len(order) else order
+        last = np.zeros(len(order), dtype=np.intp)
+        last[order] = order[ends[np.searchsorted(ends, np.arange(len(order)))]]
+        return last
+
+    @cached_property
+    def ender(self) -> Ids:
+        """Of these waits, uint32: who ended the waiting for good; 0 where that is not known."""
+        enders: Ids = self.waker[self.last]
+        return enders
+
+    @cached_property
     def wakers(self) -> dict[int, int]:
-        """How much waiting each waker ended, in nanoseconds, the most first."""
-        known = self.waker != 0
-        return _sums(self.waker[known], (self.end_ns - self.start_ns)[known])
+        """How much waiting each thread ended for good, in nanoseconds, the most first."""
+        known = self.ender != 0
+        return _sums(self.ender[known], (self.end_ns - self.start_ns)[known])
 
     @property
     def woken_share(self) -> float:
@@ -135,7 +156,7 @@ class CoordinationCase:
             return 0.0
         of_lock = self.lock_id.astype(np.int64) << 32
         waiting = np.unique(of_lock | self.thread)
-        own = np.isin(of_lock | self.waker, waiting)
+        own = np.isin(of_lock | self.ender, waiting)
         return int((self.end_ns - self.start_ns)[own].sum()) / self.wait_ns
 
     @cached_property

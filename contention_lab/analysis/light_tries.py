@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from contention_lab.trace import Trace
 
-LONGEST_LOOK_S: Final = 0.0005
-"""CPU time for each try, up to which a thread does nothing but try: a call that yields or sleeps
-and the try cost a few dozen microseconds, on a crowded machine two or three times that."""
+LONGEST_LOOK_S: Final = 0.0001
+"""CPU time for each try, up to which a thread does nothing but try: a try costs less than one
+microsecond, with a call that yields or sleeps a dozen to a few dozen."""
 
 
 def light_tries(trace: Trace, locks: Collection[int] | None = None) -> dict[int, Windows]:

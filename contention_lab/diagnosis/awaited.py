@@ -18,6 +18,7 @@ from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places, waking_stacks
 from contention_lab.diagnosis.thresholds import LEAST_COVERED
+from contention_lab.trace import WaitKind
 
 if TYPE_CHECKING:
     from contention_lab.analysis.activity import Activity, Doing
@@ -119,12 +120,20 @@ class Awaited:
 
     @property
     def takes_per_wakeup(self) -> float:
-        """How often wakers took the lock for each time they ended a wait; 0 where not known."""
-        ended = self.case.batch[self.case.waker != 0]
+        """How often wakers took the lock for each time they ended a wait; 0 where not known.
+
+        Taking it back after a wait of their own is no such taking.
+        """
+        through = self.case.last == np.arange(len(self.case.last))
+        ended = self.case.batch[through & (self.case.waker != 0)]
         counters = self.trace.counters
         mine = np.isin(counters["lock"], [*self.case.locks])
         mine &= np.isin(counters["thread"], [*self.case.wakers])
-        taken = int(counters["acquires"][mine].sum())
+        waits = self.trace.wait_columns
+        back = np.isin(waits["lock"], [*self.case.locks])
+        back &= np.isin(waits["thread"], [*self.case.wakers])
+        back &= waits["kind"] == WaitKind.COORDINATION
+        taken = int(counters["acquires"][mine].sum()) - int(np.count_nonzero(back))
         return taken / len(np.unique(ended)) if len(ended) else 0.0
 
     def evidence(self) -> dict[str, float | int | None]:

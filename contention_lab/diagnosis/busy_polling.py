@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from contention_lab.analysis.polling import Looks, vain_gets, vain_tries, vain_waits
-from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.finding import AccusedLock, Finding, Remedy
+from contention_lab.diagnosis.retries import do_that_anyway, sleep_between
 from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples, waited_at
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
-    LEAST_ANYWAY,
-    LEAST_LOOKS,
     LEAST_LOOKS_IN_VAIN,
     LEAST_POLL_OF_CPU,
     LEAST_POLL_RATIO,
@@ -24,10 +22,9 @@ from contention_lab.diagnosis.thresholds import (
     LONGEST_POLL_S,
     MOST_FOUND,
     MOST_HELD_OF_TRIES,
-    MOSTLY,
 )
 from contention_lab.diagnosis.wording import duration, lock_and_origin, names, percent
-from contention_lab.trace import Outcome, WaitFlag
+from contention_lab.trace import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,14 +96,15 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
     if case is None or not case.user_wall_s or wait_s < LEAST_WAIT_S:
         return None
     lost_share = wait_s * (1.0 - case.blamed_share) / case.user_wall_s
+    sleep = sleep_between(file.trace, file.activity, ids)
     if (
-        count < (LEAST_TRIES_IN_VAIN if _sleep_between(file, looks) else LEAST_LOOKS_IN_VAIN)
+        count < (LEAST_TRIES_IN_VAIN if sleep else LEAST_LOOKS_IN_VAIN)
         or lost_share < LEAST_WAIT_SHARE
         or case.blamed_share > MOST_HELD_OF_TRIES
         or wait_s < 0.5 * case.total("wait_s")
     ):
         return None
-    if _do_that_anyway(file, looks):
+    if do_that_anyway(file.trace, file.activity, ids):
         return None
     severity = min(lost_share, LARGEST_SEVERITY)
     where = names(case.victims, most=2)
@@ -125,42 +123,6 @@ def _of_tries(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:
         evidence={**case.evidence(), "looks_in_vain": count, "looking_s": wait_s},
         remedies=(_wait_instead(case.lock.name, severity),),
     )
-
-
-def _sleep_between(file: CaseFile, looks: tuple[Looks, ...]) -> bool:
-    """Tell whether threads slept for most of the time between failed tries."""
-    waits = file.trace.wait_columns
-    mine = np.isin(waits["lock"], [one.lock for one in looks])
-    mine &= waits["flags"] & int(WaitFlag.SERIES) != 0
-    start, end = (waits[name][mine].astype(np.int64) for name in ("start_ns", "end_ns"))
-    threads = {thread for one in looks for thread in one.threads}
-    doing = file.activity.doing(threads, Windows.union(start, end))
-    return doing.samples >= LEAST_LOOKS and doing.sleeping >= MOSTLY
-
-
-def _do_that_anyway(file: CaseFile, looks: tuple[Looks, ...]) -> bool:
-    """Tell whether threads mostly do between failed tries what they also do when none has failed.
-
-    The same is the same stack, line by line.
-    """
-    waits = file.trace.wait_columns
-    mine = np.isin(waits["lock"], [one.lock for one in looks])
-    mine &= waits["flags"] & int(WaitFlag.SERIES) != 0
-    between: dict[int, float] = defaultdict(float)
-    otherwise: dict[int, float] = defaultdict(float)
-    for thread in {thread for one in looks for thread in one.threads}:
-        series = waits[mine & (waits["thread"] == thread)]
-        start, end = (series[name].astype(np.int64) for name in ("start_ns", "end_ns"))
-        trying = Windows.union(start, end)
-        born, ended = (np.array([time]) for time in file.activity.life(thread))
-        for sums, when in (
-            (between, trying),
-            (otherwise, Windows.union(born, ended).without(trying)),
-        ):
-            for stack, ns in file.activity.stacks([thread], when).items():
-                sums[stack] += ns
-    both = sum(ns for stack, ns in between.items() if otherwise[stack] >= LEAST_ANYWAY * ns)
-    return both >= MOSTLY * sum(between.values()) > 0
 
 
 def _of_looks(file: CaseFile, looks: tuple[Looks, ...]) -> Finding | None:

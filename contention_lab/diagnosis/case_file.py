@@ -33,6 +33,7 @@ from contention_lab.diagnosis.chain_root import Root, root_of
 from contention_lab.diagnosis.errand import Errand, errand
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
+from contention_lab.diagnosis.retries import do_that_anyway, sleep_between
 from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED, MOSTLY
 from contention_lab.trace import Level
 
@@ -181,11 +182,13 @@ class CaseFile:
         waits = self._parties.waits(number)
         charged_ns, gil_ns = self._parties.charged_ns(number)
         recorded_ns, waited_ns = int(waits.length_ns.sum()), union_ns(waits.start_ns, waits.end_ns)
-        users = self._users(np.array([row.lock.id for row in rows]), waits)
+        ids = [row.lock.id for row in rows]
+        users = self._users(np.array(ids), waits)
         held = self._held(number)
         gil_share = gil_ns / recorded_ns if recorded_ns else 0.0
         blamed_share = (charged_ns - gil_ns) / recorded_ns if recorded_ns else 1.0
-        if _is_mostly_tried(rows):
+        tried = _is_mostly_tried(rows)
+        if tried:
             held_share = _held_by_others(rows, self.program.wall_s)
             blamed_share = max(blamed_share, min(held_share, 1.0 - gil_share))
         return LockCase(
@@ -205,7 +208,14 @@ class CaseFile:
             in_libraries_share=self._parties.in_libraries_share(number),
             root=self._root(rows),
             errand=self._errand(number, held, recorded_ns / 1e9),
-            gil_to_try_s=gil_between_tries_ns(self.trace, [row.lock.id for row in rows]) / 1e9,
+            gil_to_try_s=gil_between_tries_ns(self.trace, ids) / 1e9,
+            naps_between_tries=tried and self._nap(ids),
+        )
+
+    def _nap(self, locks: Sequence[int]) -> bool:
+        """Tell whether threads sleep between failed tries, and only then."""
+        return sleep_between(self.trace, self.activity, locks) and not do_that_anyway(
+            self.trace, self.activity, locks
         )
 
     def _errand(self, number: int, held: HeldTime, waited_s: float) -> Errand | None:

@@ -52,7 +52,7 @@ def waiting_places(trace: Trace, case: CoordinationCase) -> tuple[Party, ...]:
 
 def waking_stacks(case: CoordinationCase) -> dict[int, float]:
     """Return the stacks under which waiters were woken, by how long these had waited."""
-    return summed(case.waker_stack, case.end_ns - case.start_ns)
+    return summed(case.waker_stack[case.last], case.end_ns - case.start_ns)
 
 
 def kind_of_actors(trace: Trace, ids: Collection[int]) -> str:

@@ -168,7 +168,8 @@ def _running_share(field: Competition, interval_s: float) -> float:
 
 def spins(file: CaseFile) -> bool:
     """Tell whether much of the CPU time goes into failed tries, which need the GIL."""
-    spin_s = sum(row.spin_cpu_s for row in file.rows)
+    working = {row.lock.id for case in file.cases if case.works_between_tries for row in case.rows}
+    spin_s = sum(row.spin_cpu_s for row in file.rows if row.lock.id not in working)
     return spin_s >= LEAST_SPIN_OF_CPU * file.program.cpu_s > 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from contention_lab.analysis.light_tries import LONGEST_LOOK_S
 from contention_lab.diagnosis.finding import AccusedLock
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ class LockCase:
         What else they waited for, if that is most of it.
     gil_to_try_s
         Waiting for the GIL between failed tries, of threads that did nothing else in between.
+    naps_between_tries
+        Whether threads mostly sleep between failed tries, which they do not do otherwise.
     """
 
     program: Program
@@ -156,21 +159,32 @@ class LockCase:
     root: Root | None = None
     errand: Errand | None = None
     gil_to_try_s: float = 0.0
+    naps_between_tries: bool = False
 
     def total(self, name: str) -> float:
         """Return the sum over the instances of a field of `LockRow`."""
         return float(sum(getattr(row, name) for row in self.rows))
 
     @property
+    def works_between_tries(self) -> bool:
+        """Whether threads that find it taken mostly do something else then, by their CPU time."""
+        tried = self.total("failed_tries")
+        return tried > self.total("contended") and self.total("spin_cpu_s") > tried * LONGEST_LOOK_S
+
+    @property
     def only_retried(self) -> bool:
         """Whether nobody waited for it: threads that found it taken did something else first.
 
-        True if there were only tries without blocking, hardly any CPU time went into them, and they
-        are further apart than half a hold: whoever waited would have looked sooner. Waiting for the
-        GIL only to try again is no such doing.
+        True if there were only tries without blocking, and threads work in between; or, unless
+        they only sleep then or do nothing but try, if tries are further apart than half a hold:
+        whoever waited would have looked sooner. Waiting for the GIL to try again is no such doing.
         """
         tried = self.total("failed_tries")
-        if not tried or self.total("contended") or self.total("spin_s") > self.total("wait_s") / 2:
+        if not tried or self.total("contended"):
+            return False
+        if self.works_between_tries:
+            return True
+        if self.naps_between_tries or self.total("spin_s") > self.total("wait_s") / 2:
             return False
         count = sum(hold.count for hold in self.holds.values())
         usual_s = self.recorded_hold_s / count if count else 0.0

@@ -37,7 +37,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     - threads wait for the lock for a tenth of their time or more;
     - they burn a large share of the process's CPU time spinning, be it in a spinlock or in a loop
-      of failed tries at any lock;
+      of failed tries at any lock that does nothing else;
     - more threads want what the holder needs than there is: the cores, or, in loops of failed
       tries, which are Python, the GIL;
     - holds last longer than they need to, because the holder is taken off the CPU in the middle
@@ -85,6 +85,7 @@ def stretched_share(case: LockCase) -> float:
         case.total("wait_s") >= LEAST_WAIT_S
         and case.wait_share >= LEAST_WAIT_SHARE
         and case.spin_of_cpu >= LEAST_SPIN_OF_CPU
+        and not case.works_between_tries
     )
     if not spinning or not case.program.wall_s:
         return 0.0

@@ -11,7 +11,7 @@
 #ifndef CL_ABSENCE_H
 #define CL_ABSENCE_H
 
-#include "held.h"
+#include "gil_runs.h"
 
 static CL_TLS uint8_t cl_gil_called; /* this thread has called what may block, since it gave up the GIL */
 
@@ -73,16 +73,11 @@ cl_blocking_end(uint64_t begun, uint32_t call)
     thread->absence.calls = at + 1;
 }
 
-/* Records what has been noted, with that stack. */
+/* Records what has been noted of calls, with that stack. */
 static void
 cl_absence_end(cl_thread *thread, uint32_t stack, uint16_t flags)
 {
     struct cl_absence *absence = &thread->absence;
-    if (absence->has_hold) {
-        absence->hold.stack = stack;
-        cl_thread_record(thread, CL_GIL_HOLDS, &absence->hold, sizeof absence->hold);
-        absence->has_hold = 0;
-    }
     uint32_t calls = absence->calls;
     for (uint32_t i = 0; i < calls; i++) {
         cl_blocking_record record = absence->call[i];

@@ -32,7 +32,6 @@ static struct {
     _Atomic uint32_t in_gil; /* takes the GIL, or has it */
     uint32_t cores;
     uint32_t own_ids[2];     /* the recorder's own threads */
-    cl_frame_cache_entry *frames;
 } cl_activity;
 
 static void
@@ -189,7 +188,7 @@ cl_activity_stacks(cl_ring *ring, _Atomic uint32_t *stop)
         uint32_t taken = 0;
         for (uint32_t i = 0; i < used && taken < CL_STACKS_AT_ONCE; i++) {
             uint32_t thread = atomic_load_explicit(&cl_slots[i].thread, memory_order_relaxed);
-            uint32_t stack = cl_holder_stack(thread, cl_activity.frames, cl_session.stack_depth);
+            uint32_t stack = cl_holder_stack(thread, cl_frame_cache, cl_session.stack_depth);
             if (stack != 0) {
                 cl_activity_saw_step(i, stack);
                 taken += (uint32_t)cl_activity_sample(i, stack, ring);
@@ -268,7 +267,7 @@ cl_activity_rest(cl_ring *ring, _Atomic uint32_t *stop)
         uint64_t cost_ns = 100u * (cl_now() - now);
         cl_activity.load_every_ns = cost_ns > CL_LOAD_EVERY_NS ? cost_ns : CL_LOAD_EVERY_NS;
     }
-    if (cl_session.level < CL_LEVEL_PROFILE || cl_activity.frames == NULL
+    if (cl_session.level < CL_LEVEL_PROFILE
         || now - cl_activity.last_stacks_ns < cl_activity_stacks_every(now)
         || !(cl_activity.curious || cl_activity_awaited(now))) {
         return 0;
@@ -283,9 +282,7 @@ cl_activity_rest(cl_ring *ring, _Atomic uint32_t *stop)
 static void
 cl_activity_init(void)
 {
-    free(cl_activity.frames);
     memset(&cl_activity, 0, sizeof cl_activity);
-    cl_activity.frames = calloc(CL_FRAME_CACHE, sizeof *cl_activity.frames);
     cl_activity.load_every_ns = CL_LOAD_EVERY_NS;
 #if defined(__linux__)
     cpu_set_t usable;

@@ -5,7 +5,8 @@
  * has let go of the mutex. Its thread state is not the current one yet, so nothing may be asked of Python:
  * frames and code objects are read in place.
  *
- * Waits are recorded one by one. Of holds only those that made somebody wait are, the rest is in the totals.
+ * Waits are recorded one by one. Of holds only those that made somebody wait are, in runs (gil_runs.h); the rest
+ * is in the totals.
  */
 #ifndef CL_GIL_EVENTS_H
 #define CL_GIL_EVENTS_H
@@ -176,23 +177,23 @@ cl_gil_settle(uint32_t epoch)
     }
     atomic_store_explicit(&cl_gil.holder, thread->id, memory_order_relaxed);
     thread->absence.has_gil = 1;
-    uint64_t waited = cl_gil_count_wait(thread, mine->wait_start, mine->taken_at)
-                      + cl_gil_count_wait(thread, mine->passing, mine->passed);
-    atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
-    thread->gil_took_at = mine->taken_at;
-    thread->gil_wanted_at = mine->wait_start != 0 ? mine->wait_start : mine->taken_at;
+    uint64_t waited = 0;
+    thread->gil_took_at = thread->gil_wanted_at = mine->taken_at;
+    if ((mine->wait_start | mine->passing) != 0) {
+        waited = cl_gil_count_wait(thread, mine->wait_start, mine->taken_at)
+                 + cl_gil_count_wait(thread, mine->passing, mine->passed);
+        atomic_store_explicit(&thread->gil_waiting, 0, memory_order_relaxed);
+        thread->gil_wanted_at = mine->wait_start != 0 ? mine->wait_start : mine->taken_at;
+    }
     struct cl_absence *absence = &thread->absence;
     if (cl_session.level >= CL_LEVEL_PROFILE
-        && (mine->wait_start != 0 || mine->passing != 0 || absence->has_hold || absence->calls != 0
-            || absence->natives != 0)) {
+        && (mine->wait_start != 0 || mine->passing != 0 || absence->calls != 0 || absence->natives != 0
+            || absence->unseen_ns >= CL_UNSEEN_NS)) {
         uint64_t before = cl_now();
         int locked;
         const void *self;
         uint32_t stack = 0, flags = 0;
         absence->unseen_ns += waited;
-        if (absence->has_hold) {
-            absence->unseen_ns += absence->hold.end_ns - absence->hold.start_ns;
-        }
         if ((absence->calls != 0 || absence->natives != 0 || absence->unseen_ns >= CL_UNSEEN_NS)
             && cl_gil_read(&locked, &self)) {
             stack = cl_stack_capture_from(cl_cursor_begin_at((PyThreadState *)(uintptr_t)self),
@@ -200,7 +201,9 @@ cl_gil_settle(uint32_t epoch)
             absence->unseen_ns = 0;
             flags = stack == 0 ? CL_GIL_NO_FRAMES : 0;
         }
-        absence->hold.flags |= flags;
+        if (absence->has_hold && (stack | flags) != 0) {
+            cl_gil_run_end(thread, stack, flags);
+        }
         cl_absence_end(thread, stack, 0);
         if (mine->passing != 0) {
             cl_gil_record_wait(thread, mine->passing, mine->passed, stack, flags | CL_GIL_PASSING);
@@ -210,6 +213,7 @@ cl_gil_settle(uint32_t epoch)
         }
         cl_add(&thread->self_ns, cl_now() - before);
     }
+    absence->has_hold = 0;
     mine->wait_start = mine->passing = 0;
 }
 
@@ -246,9 +250,8 @@ cl_gil_end_hold(cl_thread *thread)
     cl_add(&thread->gil_total[CL_G_HELD_NS], now - since);
     cl_add(&thread->gil_total[CL_G_ASKED], cl_gil.asked);
     if (cl_gil.waiters > 0 && cl_session.level >= CL_LEVEL_PROFILE) {
-        thread->absence.hold = (cl_gil_hold_record){
-            .start_ns = since, .end_ns = now, .thread = thread->id, .waiters = cl_gil.waiters,
-            .flags = cl_gil.asked ? CL_GIL_ASKED : 0u};
+        cl_gil_run_add(thread, since, now, cl_gil.waiters, cl_gil.asked ? CL_GIL_ASKED : 0);
+        thread->absence.unseen_ns += now - since;
         thread->absence.has_hold = 1;
     }
     if (cl_gil.asked) {
@@ -297,7 +300,11 @@ cl_gil_end(uint32_t epoch)
     if (thread != NULL && cl_gil.owner == &cl_gil_mine) {
         cl_gil_end_hold(thread);
         if (thread->absence.has_hold || thread->absence.calls != 0) {
-            cl_absence_end(thread, cl_stack_capture(thread->frames, cl_session.stack_depth), 0);
+            uint32_t stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
+            if (thread->absence.has_hold) {
+                cl_gil_run_end(thread, stack, 0);
+            }
+            cl_absence_end(thread, stack, 0);
         }
     }
     atomic_store_explicit(&cl_gil.since, 0, memory_order_relaxed);

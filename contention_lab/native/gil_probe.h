@@ -24,7 +24,7 @@ typedef struct {
 } cl_gil_budget;
 
 static const cl_gil_budget cl_gil_sampled = {4000000u, 100u, 300u, 20000000u};
-static const cl_gil_budget cl_gil_told = {1500000u, 400u, 400u, 50000000u}; /* the layer says who has the GIL */
+static const cl_gil_budget cl_gil_told = {1500000u, 400u, 800u, 50000000u}; /* the layer says who has the GIL */
 
 static struct {
     pthread_t thread;

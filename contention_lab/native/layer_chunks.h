@@ -7,7 +7,10 @@
 #include "gil_events.h"
 #include "tables.h"
 
-enum { CL_LAYER_BLOCKING, CL_LAYER_GIL_WAITS, CL_LAYER_GIL_HOLDS, CL_LAYER_GIL_TOTALS, CL_LAYER_KINDS };
+enum {
+    CL_LAYER_BLOCKING, CL_LAYER_GIL_WAITS, CL_LAYER_GIL_HOLDS, CL_LAYER_GIL_RUNS, CL_LAYER_GIL_TOTALS,
+    CL_LAYER_KINDS
+};
 
 static const struct {
     uint32_t kind, bytes;
@@ -15,6 +18,7 @@ static const struct {
     [CL_LAYER_BLOCKING] = {CL_BLOCKING, sizeof(cl_blocking_record)},
     [CL_LAYER_GIL_WAITS] = {CL_GIL_WAITS, sizeof(cl_gil_wait_record)},
     [CL_LAYER_GIL_HOLDS] = {CL_GIL_HOLDS, sizeof(cl_gil_hold_record)},
+    [CL_LAYER_GIL_RUNS] = {CL_GIL_RUNS, sizeof(cl_gil_run_record)},
     [CL_LAYER_GIL_TOTALS] = {CL_GIL_TOTALS, sizeof(cl_gil_total_record)},
 };
 
@@ -27,6 +31,21 @@ cl_layer_put(cl_buffer *buffers, uint32_t kind, const void *record)
             buffers[i].count++;
         }
     }
+}
+
+/* The holds of a thread that are not in its ring: the thread has ended, or the recording is over. */
+static void
+cl_layer_put_run(cl_buffer *buffers, cl_thread *thread)
+{
+    cl_gil_run_record *run = &thread->absence.run;
+    if (run->count > 1) {
+        cl_layer_put(buffers, CL_GIL_RUNS, run);
+    }
+    else if (run->count == 1) {
+        cl_gil_hold_record hold = cl_gil_run_only(run);
+        cl_layer_put(buffers, CL_GIL_HOLDS, &hold);
+    }
+    run->count = 0;
 }
 
 /* The recording is over, and this thread waits for the GIL, is blocked in a call, or has not come back since it
@@ -45,9 +64,6 @@ cl_layer_put_open(cl_buffer *buffers, cl_thread *thread, uint64_t now)
         cl_layer_put(buffers, CL_GIL_WAITS, &wait);
         cl_add(&thread->gil_total[CL_G_WAITS], 1);
         cl_add(&thread->gil_total[CL_G_WAIT_NS], now - waiting);
-    }
-    if (thread->absence.has_hold) {
-        cl_layer_put(buffers, CL_GIL_HOLDS, &thread->absence.hold);
     }
     uint64_t blocked = atomic_load_explicit(&thread->blocked_since, memory_order_acquire);
     if (blocked != 0 && blocked <= now) {

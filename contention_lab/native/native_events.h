@@ -72,6 +72,16 @@ cl_native_note(cl_native_wait *wait)
     thread->absence.natives = at + 1;
 }
 
+/* A stack since `begun` is the recorder's own time. */
+static void
+cl_native_count_self(const cl_native_wait *wait, uint64_t begun)
+{
+    cl_thread *thread = cl_thread_here(atomic_load_explicit(&cl_epoch, memory_order_relaxed));
+    if (thread != NULL && wait->depth > 1) {
+        cl_add(&thread->self_ns, cl_now() - begun);
+    }
+}
+
 static void
 cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t holder, const void *caller,
                    int gave_up)
@@ -94,6 +104,7 @@ cl_native_wait_end(uint64_t begun, uint32_t kind, const void *lock, uint32_t hol
     cl_native_wait wait = {.holder = holder, .flags = gave_up ? CL_NATIVE_GAVE_UP : 0u};
     cl_native_fill(&wait, begun, now, kind, lock, caller);
     cl_native_note(&wait);
+    cl_native_count_self(&wait, now);
     cl_native_mine.busy = 0;
     errno = error;
 }
@@ -132,8 +143,10 @@ cl_native_released(uint64_t now, uint32_t kind, const void *lock, const void *ca
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
                            .lock = (uintptr_t)lock, .kind = kind};
     cl_native_mine.busy = 1;
-    cl_native_unwind(&wait, caller);
+    uint64_t before = cl_now(); /* the release itself took its time */
+    wait.depth = cl_native_unwind(wait.at, caller);
     cl_native_note(&wait);
+    cl_native_count_self(&wait, before);
     cl_native_mine.busy = 0;
     errno = error;
 }

@@ -14,19 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__linux__) && defined(__GLIBC__)
-#  include <unwind.h>
-#  define CL_HAVE_UNWINDER 1
-#else
-#  define CL_HAVE_UNWINDER 0
-#endif
-
 #include "clock.h"
 #include "layer/table.h"
+#include "native_unwinding.h"
 
-#define CL_NATIVE_DEPTH 16
 #define CL_NATIVE_SLOTS 4096u
-#define CL_NATIVE_UNSEEN_NS 200000u /* of a thread's waits: then the next one is unwound (5 to 20 us) */
+#define CL_NATIVE_UNSEEN_NS 200000u /* of a thread's waits: then the next one is unwound */
 
 /* Before the writer has named anything. */
 typedef struct {
@@ -94,56 +87,6 @@ cl_native_pop(void)
     atomic_store_explicit(&cl_native_ring.head, head + 1, memory_order_release);
 }
 
-/* Code at which unwinding ends (the interpreter's loop: what is beyond it, Python's stack says, and a library
- * that switches stacks may have left it in pieces), and code for whose locks nothing is unwound (the unwinder's
- * own). Addresses from start to below end. */
-static struct {
-    uintptr_t loop_start, loop_end, unwinder_start, unwinder_end;
-} cl_native_code;
-
-#if CL_HAVE_UNWINDER
-
-typedef struct {
-    cl_native_wait *wait;
-    uintptr_t caller;
-    int skipped, is_ours;
-} cl_native_walk;
-
-static _Unwind_Reason_Code
-cl_native_step(struct _Unwind_Context *context, void *argument)
-{
-    cl_native_walk *walk = argument;
-    cl_native_wait *wait = walk->wait;
-    uintptr_t at = _Unwind_GetIP(context);
-    if (walk->is_ours) { /* frames of the layer and of the recorder */
-        walk->is_ours = at != walk->caller;
-        return walk->skipped++ < 8 ? _URC_NO_REASON : _URC_END_OF_STACK;
-    }
-    if (at == 0 || at - cl_native_code.loop_start < cl_native_code.loop_end - cl_native_code.loop_start
-        || wait->depth == CL_NATIVE_DEPTH) {
-        return _URC_END_OF_STACK;
-    }
-    wait->at[wait->depth++] = at;
-    return _URC_NO_REASON;
-}
-
-#endif
-
-/* Unwinds into the wait, from the caller of the layer. */
-static void
-cl_native_unwind(cl_native_wait *wait, const void *caller)
-{
-    uintptr_t at = (uintptr_t)caller;
-    wait->at[0] = at;
-    wait->depth = 1;
-#if CL_HAVE_UNWINDER
-    if (at - cl_native_code.unwinder_start >= cl_native_code.unwinder_end - cl_native_code.unwinder_start) {
-        cl_native_walk walk = {.wait = wait, .caller = at, .is_ours = 1};
-        _Unwind_Backtrace(cl_native_step, &walk);
-    }
-#endif
-}
-
 /* Fills a wait in, with a native stack if it is time for one. */
 static void
 cl_native_fill(cl_native_wait *wait, uint64_t start, uint64_t end, uint32_t kind, const void *lock,
@@ -157,7 +100,7 @@ cl_native_fill(cl_native_wait *wait, uint64_t start, uint64_t end, uint32_t kind
     /* A wait in the kernel says what it is only by its callers. */
     if (cl_native_unseen >= CL_NATIVE_UNSEEN_NS || kind == CL_NATIVE_FUTEX) {
         cl_native_unseen = 0;
-        cl_native_unwind(wait, caller);
+        wait->depth = cl_native_unwind(wait->at, caller);
     }
     else {
         wait->at[0] = (uintptr_t)caller;

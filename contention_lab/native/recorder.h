@@ -21,7 +21,7 @@ static void
 cl_write_header(cl_file *file, const char *meta, size_t meta_bytes)
 {
     cl_file_header header = {
-        .major = 1, .minor = 0, .header_bytes = sizeof header, .start_unix_ns = cl_realtime_ns(),
+        .major = 1, .minor = 1, .header_bytes = sizeof header, .start_unix_ns = cl_realtime_ns(),
         .mono_ns = cl_clock.zero_ns, .pid = (uint32_t)getpid(), .level = (uint8_t)cl_session.level,
         .clock = (uint8_t)cl_clock.source,
         .ticks_per_ns = 4294967296.0 / (double)cl_clock.multiplier};

@@ -19,7 +19,8 @@ enum {
     CL_META = 1, CL_CODES, CL_FRAMES, CL_STACKS, CL_LOCKS, CL_THREADS, CL_WAITS, CL_HOLDS,
     CL_SHORT_HOLDS, CL_COUNTERS, CL_STATUS, CL_END, CL_GIL, CL_ORDER, CL_BLOCKING, CL_GIL_WAITS,
     CL_LOOP_STEPS, CL_STATES, CL_LOAD = 20, CL_GIL_HOLDS = 24, CL_GIL_TOTALS,
-    CL_NATIVE_LOCKS, CL_NATIVE_FRAMES, CL_NATIVE_STACKS, CL_NATIVE_WAITS, CL_NATIVE_IMAGES
+    CL_NATIVE_LOCKS, CL_NATIVE_FRAMES, CL_NATIVE_STACKS, CL_NATIVE_WAITS, CL_NATIVE_IMAGES,
+    CL_GIL_RUNS = 32
 };
 enum {
     CL_ACQUIRED = 0, CL_TIMED_OUT, CL_FAILED_TRY, CL_INTERRUPTED, CL_CANCELLED, CL_OPEN
@@ -151,6 +152,15 @@ typedef struct {
     uint32_t thread, stack, waiters, flags;
 } cl_gil_hold_record;
 
+#define CL_RUN_HOLDS 13
+
+typedef struct {
+    uint64_t start_ns, end_ns; /* of the first, of the last */
+    uint32_t thread, stack, waiters;
+    uint16_t flags, count;
+    uint16_t step_ns[2 * (CL_RUN_HOLDS - 1)]; /* of each but the last: how long it was, how long to the next */
+} cl_gil_run_record;
+
 /* The order of the u64 fields of a record of totals. */
 enum { CL_G_WAITS, CL_G_WAIT_NS, CL_G_HOLDS, CL_G_HELD_NS, CL_G_ASKED, CL_G_COUNT };
 
@@ -169,6 +179,7 @@ _Static_assert(sizeof(cl_native_wait_record) == 48, "native wait");
 _Static_assert(sizeof(cl_blocking_record) == 32, "blocking");
 _Static_assert(sizeof(cl_gil_wait_record) == 40, "gil wait");
 _Static_assert(sizeof(cl_gil_hold_record) == 32, "gil hold");
+_Static_assert(sizeof(cl_gil_run_record) == 80, "gil run");
 _Static_assert(sizeof(cl_gil_total_record) == 48, "gil total");
 _Static_assert(sizeof(cl_gil_sample) == 16, "gil sample");
 _Static_assert(sizeof(cl_order_record) == 40, "order");

@@ -74,10 +74,11 @@ struct cl_tries {
 /* What happened while a thread was without the GIL, until its stack can be taken: see absence.h. */
 struct cl_absence {
     uint32_t calls; /* in `call`; the only one that a signal handler may change */
-    uint32_t has_hold;
+    uint32_t has_hold; /* the last hold in `run` ended when it gave the GIL up */
     uint32_t has_gil; /* as far as is known: it is not absent */
     uint64_t unseen_ns; /* GIL waits and holds since the last that a stack was taken for */
-    cl_gil_hold_record hold;
+    cl_gil_run_record run; /* holds that are not in the ring yet, see gil_runs.h */
+    uint64_t run_last_ns;  /* when the last of them began */
     cl_blocking_record call[CL_ABSENT_EVENTS];
     uint32_t natives; /* in `native` */
     cl_native_wait native[CL_ABSENT_WAITS];
@@ -133,7 +134,10 @@ typedef struct cl_thread {
         uint32_t lock_id;
         cl_block *block;
     } cache[CL_BLOCK_CACHE];
-    cl_frame_cache_entry frames[CL_FRAME_CACHE];
+    cl_frame_cache_entry *frames; /* places of code that are known */
+#if CL_FREE_THREADED
+    cl_frame_cache_entry own_frames[CL_FRAME_CACHE];
+#endif
     uint64_t still_mark, still_cpu, still_since; /* the writer's, see standstill.h */
     uint64_t announced; /* the writer's: end_ns + 1 of the last record written of it */
 } cl_thread;

@@ -15,7 +15,8 @@
 
 #define CL_MAX_DEPTH 128
 #define CL_STACK_TRUNCATED 0x80000000u
-#define CL_FRAME_CACHE 256 /* per thread, direct-mapped */
+#define CL_FRAME_CACHE_BITS 10
+#define CL_FRAME_CACHE (1u << CL_FRAME_CACHE_BITS) /* direct-mapped */
 
 typedef struct {
     PyCodeObject *code;
@@ -42,6 +43,12 @@ typedef struct {
     uint32_t id;
     int whose;
 } cl_frame_cache_entry;
+
+#if !CL_FREE_THREADED
+/* Of all threads, guarded by the GIL: what one has looked up the next need not, and it stays in the processor's
+ * caches. */
+static cl_frame_cache_entry cl_frame_cache[CL_FRAME_CACHE];
+#endif
 
 static cl_table cl_codes = {.item_bytes = sizeof(cl_code_item)};
 static cl_table cl_frames = {.item_bytes = sizeof(cl_frame_item)};
@@ -224,8 +231,8 @@ cl_frame_intern(PyCodeObject *code, int lasti)
 static inline uint32_t
 cl_frame_lookup(cl_frame_cache_entry *cache, PyCodeObject *code, int lasti, int *whose)
 {
-    uintptr_t key = ((uintptr_t)code >> 5) + (uintptr_t)lasti / 2 * 7;
-    cl_frame_cache_entry *entry = &cache[key % CL_FRAME_CACHE];
+    uint64_t key = ((uint64_t)(uintptr_t)code + (uint64_t)(unsigned)lasti * 31u) * 0x9E3779B97F4A7C15u;
+    cl_frame_cache_entry *entry = &cache[key >> (64 - CL_FRAME_CACHE_BITS)];
     if (entry->code != code || entry->lasti != lasti) {
         /* An interned code object is pinned, so a cached address never means another one; an id of 0
          * (table full) is not cached, because then nothing is pinned. */

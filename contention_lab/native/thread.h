@@ -196,6 +196,11 @@ cl_thread_make_bare(uint32_t epoch, uint64_t start_ns)
     thread->ring.data = data;
     thread->ring.capacity = cl_session.ring_bytes;
     thread->recording = epoch;
+#if CL_FREE_THREADED
+    thread->frames = thread->own_frames;
+#else
+    thread->frames = cl_frame_cache;
+#endif
     thread->id = atomic_fetch_add_explicit(&cl_session.next_thread_id, 1, memory_order_relaxed) + 1;
     thread->native_id = cl_native_thread_id();
     thread->ident = (uint64_t)PyThread_get_thread_ident();
@@ -240,14 +245,14 @@ cl_thread_get(uint32_t epoch)
     return thread;
 }
 
-/* Puts a record into this thread's ring, or counts it as dropped. */
+/* Puts a record of so many events into this thread's ring, or counts them as dropped. */
 static inline void
-cl_thread_record(cl_thread *thread, uint32_t kind, const void *record, uint32_t bytes)
+cl_thread_record_all(cl_thread *thread, uint32_t kind, const void *record, uint32_t bytes, uint32_t events)
 {
     uint64_t next_tail;
     void *room = cl_ring_reserve(&thread->ring, kind, bytes, &next_tail);
     if (room == NULL) {
-        cl_add(kind == CL_WAITS ? &thread->dropped_waits : &thread->dropped_holds, 1);
+        cl_add(kind == CL_WAITS ? &thread->dropped_waits : &thread->dropped_holds, events);
         cl_ring_bell();
         return;
     }
@@ -256,6 +261,12 @@ cl_thread_record(cl_thread *thread, uint32_t kind, const void *record, uint32_t 
         && atomic_load_explicit(&cl_session.bell, memory_order_relaxed) == 0) {
         cl_ring_bell();
     }
+}
+
+static inline void
+cl_thread_record(cl_thread *thread, uint32_t kind, const void *record, uint32_t bytes)
+{
+    cl_thread_record_all(thread, kind, record, bytes, 1);
 }
 
 #endif

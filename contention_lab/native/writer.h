@@ -188,6 +188,9 @@ cl_flush(int last)
     for (cl_thread *thread = first; thread != NULL; thread = thread->next, i++) {
         gone[i] = atomic_load_explicit(&thread->state, memory_order_acquire) == CL_THREAD_EXITED;
         cl_drain(thread, &brief[i]);
+        if (last || gone[i]) {
+            cl_layer_put_run(cl_writer.layer, thread);
+        }
         if (last) {
             cl_record_open_waits(thread, now);
             cl_record_open_holds(first, thread, now, 1);

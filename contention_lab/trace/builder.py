@@ -312,7 +312,7 @@ class TraceBuilder:
         self._load.append(_record(LOAD, {"time_ns": time_ns, **values}))
 
     def add_layer_event(self, kind: ChunkKind, **values: int) -> None:
-        """Add a record of one of the `schema.EVENT_KINDS`, or STATUS, by its dtype's names."""
+        """Add a record of one of the `schema.EVENT_KINDS`, STATUS or GIL_RUNS, by its names."""
         self.add_layer_events(kind, _record(FIXED_RECORDS[kind], values))
 
     def add_layer_events(self, kind: ChunkKind, records: Records) -> None:

@@ -1,6 +1,6 @@
 """The layout of the events that the layer below Python brings: a part of `schema.py`.
 
-`FORMAT.md` explains every byte of it, kinds 15, 16 and 24 to 29.
+`FORMAT.md` explains every byte of it, kinds 15, 16, 24 to 29 and 32.
 """
 
 from __future__ import annotations
@@ -90,6 +90,20 @@ GIL_HOLD: Final = np.dtype(
         ("stack", "<u4"),
         ("waiters", "<u4"),
         ("flags", "<u4"),
+    ]
+)
+RUN_HOLDS: Final = 13
+"""At most so many holds are one GIL_RUN."""
+GIL_RUN: Final = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("thread", "<u4"),
+        ("stack", "<u4"),
+        ("waiters", "<u4"),
+        ("flags", "<u2"),
+        ("count", "<u2"),
+        ("step_ns", "<u2", (2 * (RUN_HOLDS - 1),)),
     ]
 )
 GIL_TOTAL: Final = np.dtype(

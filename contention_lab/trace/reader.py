@@ -19,6 +19,7 @@ import numpy as np
 
 from contention_lab.trace.checks import Checks
 from contention_lab.trace.chunk import chunks
+from contention_lab.trace.gil_runs import holds_of
 from contention_lab.trace.mapped import let_go
 from contention_lab.trace.model import Trace, TraceError
 from contention_lab.trace.native import NativeTables, is_native
@@ -299,6 +300,8 @@ class _Content:
             self._load.append(records)
         elif chunk.kind == ChunkKind.LOOP_STEPS:
             self._steps.append(records)
+        elif chunk.kind == ChunkKind.GIL_RUNS:
+            self._layer[ChunkKind.GIL_HOLDS].append(holds_of(records))
         elif chunk.kind in EVENT_KINDS:
             self._layer[ChunkKind(chunk.kind)].append(records)
         elif chunk.kind in (ChunkKind.STATUS, ChunkKind.END) and len(records):

@@ -17,6 +17,7 @@ import numpy as np
 from contention_lab.trace.layer_schema import (
     BLOCKING,
     GIL_HOLD,
+    GIL_RUN,
     GIL_TOTAL,
     GIL_WAIT,
     NATIVE_WAIT,
@@ -25,7 +26,7 @@ from contention_lab.trace.sample_schema import SAMPLE
 
 MAGIC: Final = b"\x89CLT\r\n\x1a\n"
 MAJOR: Final = 1
-MINOR: Final = 0
+MINOR: Final = 1
 CHUNK_MAGIC: Final = 0x43544C43  # b"CLTC"
 MAX_CHUNK_BYTES: Final = 64 << 20
 """A longer payload is damage, not data: readers refuse it instead of allocating it."""
@@ -63,6 +64,7 @@ class ChunkKind(IntEnum):
     NATIVE_WAITS = 29  # NATIVE_WAIT: a wait for a native lock, or a release of one
     NATIVE_IMAGES = 30  # variable: files of native code, with their build ids
     SAMPLES = 31  # SAMPLE: what a thread that nobody instrumented was doing
+    GIL_RUNS = 32  # GIL_RUN: several GIL_HOLD of one thread
 
 
 class Level(IntEnum):
@@ -333,6 +335,7 @@ FIXED_RECORDS: Final = {
     ChunkKind.BLOCKING: BLOCKING,
     ChunkKind.GIL_WAITS: GIL_WAIT,
     ChunkKind.GIL_HOLDS: GIL_HOLD,
+    ChunkKind.GIL_RUNS: GIL_RUN,
     ChunkKind.GIL_TOTALS: GIL_TOTAL,
     ChunkKind.NATIVE_WAITS: NATIVE_WAIT,
     ChunkKind.SAMPLES: SAMPLE,

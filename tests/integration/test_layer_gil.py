@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from layer_programs import Run, functions, length_ns, needs_layer, run_recorded
 
+from contention_lab.analysis.gil_blame import ns_by_stack
 from contention_lab.analysis.gil_waits import gil_waits
 from contention_lab.capture.metadata import gil_enabled
+from contention_lab.trace.chunk import chunks
 from contention_lab.trace.layer_schema import GilEventFlag
+from contention_lab.trace.schema import HEADER, ChunkKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +81,46 @@ def test_holds_of_the_gil_do_not_overlap(tmp_path: Path) -> None:
     for (_, end), (start, _) in pairwise(holds):
         assert end <= start
     assert int(trace.gil_totals["held_ns"].sum()) <= trace.duration_ns
+
+
+def test_short_holds_in_a_row_are_each_there_to_the_nanosecond(tmp_path: Path) -> None:
+    program = """
+import zlib
+data = bytes(6_000) # of so many, it lets go of the GIL
+started = threading.Event()
+def flicker():
+    started.wait()
+    for _ in range(20_000):
+        zlib.crc32(data)
+worker = threading.Thread(target=flicker, name="flicker")
+others = [threading.Thread(target=compute, args=(3_000_000,)) for _ in range(2)]
+for thread in [worker, *others]:
+    thread.start()
+started.set()
+for thread in [worker, *others]:
+    thread.join()
+"""
+    done = run(tmp_path, program)
+    trace = done.trace
+    [flicker] = [thread.id for thread in trace.threads.values() if thread.name == "flicker"]
+    file = (done.folder / "run.clt").read_bytes()
+    written: Counter[int] = Counter()
+    for chunk in chunks(memoryview(file), HEADER.itemsize, []):
+        written[chunk.kind] += chunk.count
+
+    mine = trace.gil_holds[trace.gil_holds["thread"] == flicker]
+    [total] = trace.gil_totals[trace.gil_totals["thread"] == flicker]
+
+    assert 2_000 < len(mine) <= int(total["holds"])
+    assert sum(map(length_ns, mine)) <= int(total["held_ns"])
+    assert written[ChunkKind.GIL_RUNS] > 0
+    assert written[ChunkKind.GIL_RUNS] + written[ChunkKind.GIL_HOLDS] < len(trace.gil_holds) / 2
+    order = np.argsort(trace.gil_holds["start_ns"])
+    begin, end = trace.gil_holds["start_ns"][order], trace.gil_holds["end_ns"][order]
+    assert (end[:-1] <= begin[1:]).all()
+    by_stack = ns_by_stack(mine)
+    placed = sum(ns for stack, ns in by_stack.items() if "flicker" in functions(trace, stack))
+    assert placed > 0.9 * sum(by_stack.values())
 
 
 def test_a_thread_that_sleeps_gives_the_gil_up_by_itself_and_does_not_wait(tmp_path: Path) -> None:

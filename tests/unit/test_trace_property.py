@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contention_lab.trace import Trace, TraceBuilder, TraceError, parse
 from contention_lab.trace.chunk import pack_chunk, pack_header
-from contention_lab.trace.schema import FIXED_RECORDS, ChunkKind
+from contention_lab.trace.schema import FIXED_RECORDS, MINOR, ChunkKind
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """On a loaded machine any example may be slow; that is no failure."""
@@ -116,7 +116,7 @@ def test_any_cut_and_any_flipped_bit_loads_or_is_refused(
         ),
         max_size=5,
     ),
-    st.integers(0, 1),
+    st.integers(0, MINOR + 1),
 )
 def test_chunks_of_nonsense_with_right_checksums_load(
     chunks: list[tuple[int, bytes, int, int, bool]], minor: int

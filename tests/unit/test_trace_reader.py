@@ -24,7 +24,16 @@ from contention_lab.trace import (
     parse,
 )
 from contention_lab.trace.chunk import pack_chunk, pack_header
-from contention_lab.trace.schema import CHUNK, COUNTER, GIL_SAMPLE, HEADER, HOLD, STATUS, WAIT
+from contention_lab.trace.schema import (
+    CHUNK,
+    COUNTER,
+    GIL_SAMPLE,
+    HEADER,
+    HOLD,
+    MINOR,
+    STATUS,
+    WAIT,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -412,7 +421,7 @@ def test_a_newer_minor_version_may_append_fields_and_kinds() -> None:
     record = np.zeros(2, dtype=WAIT)
     record["lock"] = [5, 6]
     wide = b"".join(item.tobytes() + b"12345678" for item in record)
-    trace = parse(file_of((ChunkKind.WAITS, wide, 2, 104), (99, b"new", 1, 0), minor=1))
+    trace = parse(file_of((ChunkKind.WAITS, wide, 2, 104), (99, b"new", 1, 0), minor=MINOR + 1))
 
     assert trace.waits.dtype == WAIT
     assert trace.waits["lock"].tolist() == [5, 6]

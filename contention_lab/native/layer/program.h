@@ -103,7 +103,7 @@ cl_program_released(uint64_t now, uint32_t kind, const void *lock, const void *c
     cl_native_wait wait = {.flags = CL_NATIVE_RELEASE, .start_ns = since, .end_ns = now,
                            .acquired_at = waited ? cl_program_mine.acquired_at : cl_tally_taker(lock),
                            .lock = (uintptr_t)lock, .kind = kind};
-    cl_native_unwind(&wait, caller);
+    wait.depth = cl_native_unwind(wait.at, caller);
     cl_program_note(&wait);
     cl_program_mine.busy = 0;
     errno = error;

@@ -129,7 +129,9 @@ def heading(comparison: Comparison) -> str:
 
 
 def _most_changed(comparison: Comparison) -> str:
-    first = next((one for one in comparison.locks if one.wait.is_certain), None)
+    whole = comparison.totals["wait"].change
+    certain = (one for one in comparison.locks if one.wait.is_certain)
+    first = next((one for one in certain if one.wait.change * whole > 0), None)
     return f", most of all for “{name(first.label)}”, {change_said(first.wait)}" if first else ""
 
 
@@ -195,7 +197,7 @@ def _places(comparison: Comparison, role: str) -> list[ChangeRow]:
     return [
         _row(
             name(place.function),
-            f"{name(place.file)}, lock {name(place.lock.name)}",
+            ", ".join(filter(None, (name(place.file), f"lock {name(place.lock.name)}"))),
             time,
             scale,
         )

@@ -182,13 +182,14 @@ def _measured_line(axes: Axes, curve: Curve, role: str, marker: str, width: floa
 
 def _value_texts(axes: Axes, curve: Curve) -> None:
     """Write the time at the first, the best, the worst and the last point."""
-    told = {0, len(curve.threads) - 1, int(curve.median.argmin()), int(curve.median.argmax())}
+    last = len(curve.threads) - 1
+    told = {0, last, int(curve.median.argmin()), int(curve.median.argmax())}
     for index in sorted(told):
         below = index != 0 and index == int(curve.median.argmin())
         axes.annotate(
             seconds(float(curve.median[index])), (curve.threads[index], curve.median[index]),
-            xytext=(0 if index else -5, -8 if below else 8), textcoords="offset points",
-            ha="center" if index else "left",
+            xytext=({0: -5, last: 5}.get(index, 0), -8 if below else 8), textcoords="offset points",
+            ha={last: "right", 0: "left"}.get(index, "center"),
             va="top" if below else "bottom", fontsize=11.5, fontweight="bold", zorder=6,
         )  # fmt: skip
 

@@ -209,6 +209,27 @@ def test_the_verdict_stands_on_top_with_figures_and_interval(
     assert text.index("is worse") < text.index("Difference of the flame graphs")
 
 
+def test_the_lock_named_on_top_changed_in_the_way_the_whole_did() -> None:
+    def repeats(**waits_ms: float) -> list[Trace]:
+        found = []
+        for factor in (1.0, 1.01, 0.99):
+            builder = TraceBuilder(duration_ns=900 * MS)
+            thread = builder.add_thread("worker")
+            for lock, ms in waits_ms.items():
+                builder.add_wait(builder.add_lock(name=lock), thread, 0, round(ms * MS * factor))
+            found.append(parse(builder.bytes()))
+        return found
+
+    sides = repeats(a=60.0, b=90.0), repeats(a=5.0, c=50.0)
+
+    text = text_of(page_of(sides))
+
+    assert "Waiting for locks is better: 150 ms before, 55.0 ms after, most of all for “b”" in text
+    sides = repeats(a=60.0, b=60.0), repeats(b=1.0, c=80.0)
+    assert ", most of all for “a”, −60.0 ms" in text_of(page_of(sides))
+    assert " , lock" not in text
+
+
 def test_equal_sides_are_no_difference(sides: tuple[list[Trace], list[Trace]]) -> None:
     page = page_of((sides[0], sides[0]))
 

@@ -1,8 +1,8 @@
 /* Native locks as the layer sees them, in a Python program: who waits, and with which Python stack.
  *
  * A thread that Python knows keeps its waits until its stack can be taken (absence.h); those of other threads,
- * and those for which there is no room, go without. Waits of the recorder's own threads and for its own
- * mutexes are nobody's business.
+ * and those for which there is no room, go without. Without a GIL it reads its stack at once (native_python.h).
+ * Waits of the recorder's own threads and for its own mutexes are nobody's business.
  */
 #ifndef CL_NATIVE_EVENTS_H
 #define CL_NATIVE_EVENTS_H
@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 
 #include "gil_events.h"
+#include "native_python.h"
 #include "native_symbols.h"
 #include "native_yields.h"
 
@@ -56,11 +57,14 @@ cl_native_note(cl_native_wait *wait)
         cl_native_mine.native_id = cl_native_thread_id();
     }
     wait->native_id = cl_native_mine.native_id;
-    if (thread == NULL || epoch == 0) {
+    wait->thread = thread == NULL || epoch == 0 ? 0 : thread->id;
+#if CL_FREE_THREADED
+    cl_native_push_placed(wait);
+#else
+    if (wait->thread == 0) {
         cl_native_push(wait);
         return;
     }
-    wait->thread = thread->id;
     uint32_t at = thread->absence.natives;
     if (!cl_gil.is_seen || at >= CL_ABSENT_WAITS) {
         cl_native_push(wait);
@@ -70,6 +74,7 @@ cl_native_note(cl_native_wait *wait)
     thread->absence.native[at] = *wait;
     atomic_signal_fence(memory_order_seq_cst);
     thread->absence.natives = at + 1;
+#endif
 }
 
 /* A stack since `begun` is the recorder's own time. */
@@ -166,6 +171,7 @@ cl_symbol_of(cl_symbol *found, const char *name)
 static void
 cl_native_begin(void)
 {
+    cl_native_python_begin();
     cl_native_begin_recording();
 #if CL_HAVE_UNWINDER
     *(void **)(void *)&cl_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");

@@ -5,7 +5,7 @@
 #define CL_NATIVE_TABLES_H
 
 #include "native_images.h"
-#include "native_waits.h"
+#include "native_python.h"
 
 typedef struct {
     cl_numbers locks, frames, stacks;
@@ -87,7 +87,8 @@ cl_native_drain(cl_native_tables *tables)
         if (tables != NULL) {
             cl_native_wait_record record = {
                 .start_ns = wait->start_ns, .end_ns = wait->end_ns, .thread = wait->thread,
-                .native_id = wait->native_id, .holder = wait->holder, .stack = wait->stack,
+                .native_id = wait->native_id, .holder = wait->holder,
+                .stack = cl_native_python_stack(wait),
                 .flags = wait->flags, .lock = cl_native_lock(tables, wait),
                 .native_stack = wait->depth > 1 ? cl_native_stack(tables, wait) : 0};
             cl_native_put(&tables->waits, &record, sizeof record);

@@ -44,25 +44,40 @@ static struct {
 /* A thread's waits since the last that has been unwound. */
 static __thread uint64_t cl_native_unseen __attribute__((tls_model("initial-exec")));
 
-static void
-cl_native_push(const cl_native_wait *wait)
+/* A slot to be filled and passed on; NULL if there is none, or nothing is recorded. */
+static cl_native_slot *
+cl_native_reserve(void)
 {
     cl_native_slot *slots = atomic_load_explicit(&cl_native_ring.slot, memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&cl_native_ring.tail, memory_order_relaxed);
     if (slots == NULL) {
-        return;
+        return NULL;
     }
     do {
         /* acquire: the writer is done with the slot */
         if (tail - atomic_load_explicit(&cl_native_ring.head, memory_order_acquire) >= CL_NATIVE_SLOTS) {
             atomic_fetch_add_explicit(&cl_native_ring.dropped, 1, memory_order_relaxed);
-            return;
+            return NULL;
         }
     } while (!atomic_compare_exchange_weak_explicit(&cl_native_ring.tail, &tail, tail + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
-    cl_native_slot *slot = &slots[tail % CL_NATIVE_SLOTS];
-    slot->wait = *wait;
+    return &slots[tail % CL_NATIVE_SLOTS];
+}
+
+static void
+cl_native_pass_on(cl_native_slot *slot)
+{
     atomic_store_explicit(&slot->full, 1, memory_order_release); /* whole before it is seen */
+}
+
+static void
+cl_native_push(const cl_native_wait *wait)
+{
+    cl_native_slot *slot = cl_native_reserve();
+    if (slot != NULL) {
+        slot->wait = *wait;
+        cl_native_pass_on(slot);
+    }
 }
 
 /* The writer's: the oldest wait, NULL for none. Valid until cl_native_pop(). */

@@ -1,11 +1,9 @@
 /* Everything that depends on the version or the build of CPython, and nothing else.
  *
- * Two things are needed that the public C API gives only at the price of allocating frame objects:
- * the innermost frame of this thread, and the (code object, instruction) pair of each frame below it.
- * 3.11 to 3.15 lay their frames out differently; a version without a known layout (or a build with
- * -DCL_PUBLIC_FRAMES) falls back to the public API, slower and just as right.
- *
- * All functions here need an attached thread state (the GIL, on builds that have one).
+ * Two things are needed that the public C API gives only at the price of allocating frame objects: the innermost
+ * frame of this thread, and the (code object, instruction) pair of each frame below it. 3.11 to 3.15 lay their frames
+ * out differently; a version without a known layout (or a build with -DCL_PUBLIC_FRAMES) falls back to the public
+ * API, slower and just as right. Where nothing else is said, a function needs an attached thread state (the GIL).
  */
 #ifndef CL_PYCOMPAT_H
 #define CL_PYCOMPAT_H
@@ -41,7 +39,9 @@
 #  else
 #    include <internal/pycore_frame.h>
 #  endif
-#  ifndef Py_GIL_DISABLED
+#  ifdef Py_GIL_DISABLED
+#    include <internal/pycore_pystate.h>
+#  else
 #    include <internal/pycore_interp.h>
 #    include <internal/pycore_runtime.h>
 #    if PY_VERSION_HEX >= 0x030D0000
@@ -142,43 +142,8 @@ cl_cursor_end(cl_cursor *cursor)
     (void)cursor;
 }
 
-#else /* the public API: owns a reference to the frame it stands on */
-
-typedef struct {
-    PyFrameObject *frame; /* the next one to report, owned */
-    PyCodeObject *code;   /* of the one reported last, owned */
-} cl_cursor;
-
-static inline cl_cursor
-cl_cursor_begin_at(PyThreadState *tstate)
-{
-    cl_cursor cursor = {PyThreadState_GetFrame(tstate), NULL};
-    return cursor;
-}
-
-static inline int
-cl_cursor_next(cl_cursor *cursor, cl_position *position)
-{
-    Py_CLEAR(cursor->code);
-    if (cursor->frame == NULL) {
-        return 0;
-    }
-    PyFrameObject *here = cursor->frame;
-    cursor->code = PyFrame_GetCode(here);
-    position->code = cursor->code;
-    position->lasti = PyFrame_GetLasti(here);
-    cursor->frame = PyFrame_GetBack(here);
-    Py_DECREF(here);
-    return 1;
-}
-
-static inline void
-cl_cursor_end(cl_cursor *cursor)
-{
-    Py_CLEAR(cursor->code);
-    Py_CLEAR(cursor->frame);
-}
-
+#else
+#  include "public_frames.h"
 #endif
 
 static inline cl_cursor
@@ -225,6 +190,44 @@ cl_coroutine_position(PyObject *coroutine, cl_position *position)
 }
 
 #if CL_FREE_THREADED
+/* Keeps a code object that a held frame of the calling thread has, for good; perhaps in the midst of Py_INCREF(). */
+static inline void
+cl_code_keep(PyCodeObject *code)
+{
+    PyObject *object = (PyObject *)code;
+    if (__atomic_load_n(&object->ob_ref_local, __ATOMIC_RELAXED) != _Py_IMMORTAL_REFCNT_LOCAL) {
+        /* relaxed: as by a thread that does not own it */
+        __atomic_fetch_add(&object->ob_ref_shared, (Py_ssize_t)1 << _Py_REF_SHARED_SHIFT, __ATOMIC_RELAXED);
+    }
+}
+
+/* The calling thread's state, whose frames stay as they are until cl_own_frames_release(); NULL if they cannot be read
+ * now. A thread that has let go of its state is passed over by a collection, which must not meet code objects being
+ * kept: so it comes back meanwhile, as whoever stops the world sees it, and asks again soon. Async-signal-safe. */
+static inline PyThreadState *
+cl_own_frames_hold(int *came_back)
+{
+    PyThreadState *tstate = PyGILState_GetThisThreadState();
+    int state = 0 /* detached */, attached = 1;
+#  ifdef CL_PUBLIC_FRAMES
+    tstate = NULL;
+#  endif
+    *came_back = tstate != NULL
+                 && __atomic_compare_exchange_n(&tstate->state, &state, attached, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+#  ifdef _Py_THREAD_DETACHED_WAITING /* nobody may stop it now */
+    attached = state == _Py_THREAD_DETACHED_WAITING ? state : attached;
+#  endif
+    return *came_back || state == attached ? tstate : NULL;
+}
+
+static inline void
+cl_own_frames_release(PyThreadState *tstate, int came_back)
+{
+    if (came_back) {
+        __atomic_store_n(&tstate->state, 0 /* detached */, __ATOMIC_SEQ_CST);
+    }
+}
+
 static int
 cl_no_object(PyObject *object, void *unused)
 {

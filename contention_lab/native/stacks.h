@@ -2,9 +2,9 @@
  * writes those it needs.
  *
  * A code object is pinned (one reference, never dropped) when first seen, so its address is a key that
- * cannot be used again; names and line are read at that moment, while a thread state is attached,
- * because the writer thread has none. All three tables are bounded (cl_table); when one is full the id
- * is 0, "unknown", and the caller counts it.
+ * cannot be used again; names and line are read at that moment, while a thread state is attached (but see
+ * native_python.h). All three tables are bounded (cl_table); when one is full the id is 0, "unknown", and the
+ * caller counts it.
  */
 #ifndef CL_STACKS_H
 #define CL_STACKS_H
@@ -12,6 +12,7 @@
 #include "intern.h"
 #include "library.h"
 #include "pycompat.h"
+#include "utf8.h"
 
 #define CL_MAX_DEPTH 128
 #define CL_STACK_TRUNCATED 0x80000000u
@@ -100,75 +101,12 @@ cl_stack_same(const void *item, const void *key)
            && memcmp(a->frames, b->frames, (a->depth & ~CL_STACK_TRUNCATED) * sizeof(uint32_t)) == 0;
 }
 
-/* The UTF-8 form of a character; its bytes. Lone surrogates are kept (surrogatepass). */
-static unsigned
-cl_utf8_put(char *at, Py_UCS4 c)
-{
-    if (c < 0x80) {
-        at[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        at[0] = (char)(0xC0 | c >> 6);
-        at[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        at[0] = (char)(0xE0 | c >> 12);
-        at[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        at[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    at[0] = (char)(0xF0 | c >> 18);
-    at[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    at[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    at[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
-}
-
-/* A copy of a str as UTF-8 in malloc'ed memory, of at most 65535 bytes. Reads the characters in place and asks
- * nothing of Python: it needs the GIL, but no current thread state. */
-static char *
-cl_utf8_copy(PyObject *text, uint32_t *bytes)
-{
-    *bytes = 0;
-    if (!PyUnicode_Check(text)) {
-        *bytes = 1;
-        return strdup("?");
-    }
-#if PY_VERSION_HEX < 0x030C0000
-    if (!PyUnicode_IS_READY(text)) { /* made by an API of before 3.3 */
-        *bytes = 1;
-        return strdup("?");
-    }
-#endif
-    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
-    length = length > 65535 ? 65535 : length;
-    int kind = (int)PyUnicode_KIND(text);
-    const void *characters = PyUnicode_DATA(text);
-    size_t most = PyUnicode_IS_ASCII(text) ? (size_t)length : 4 * (size_t)length;
-    char *copy = malloc((most > 65535 ? 65535 : most) + 4);
-    if (copy == NULL) {
-        return NULL;
-    }
-    size_t used = 0;
-    for (Py_ssize_t i = 0; i < length && used <= 65535 - 4; i++) {
-        used += cl_utf8_put(copy + used, PyUnicode_READ(kind, characters, i));
-    }
-    copy[used] = 0;
-    *bytes = (uint32_t)used;
-    return copy;
-}
-
+/* Enters a code object, to which the table has a reference if it was `added`. */
 static uint32_t
-cl_code_intern(PyCodeObject *code)
+cl_code_enter(PyCodeObject *code, int *added)
 {
     cl_code_item key = {.code = code};
     uint64_t hash = cl_code_hash(&key);
-    uint32_t id = cl_table_find(&cl_codes, hash, &key, cl_code_same);
-    if (id != 0) {
-        return id;
-    }
     uint32_t qualname_bytes = 0, filename_bytes = 0;
     char *qualname = cl_utf8_copy(code->co_qualname, &qualname_bytes);
     char *filename = cl_utf8_copy(code->co_filename, &filename_bytes);
@@ -176,6 +114,7 @@ cl_code_intern(PyCodeObject *code)
     if (text == NULL) {
         free(qualname);
         free(filename);
+        *added = 0;
         return 0;
     }
     memcpy(text, qualname, qualname_bytes);
@@ -187,45 +126,81 @@ cl_code_intern(PyCodeObject *code)
     key.filename_bytes = filename_bytes;
     key.text = text;
     key.whose = cl_file_owner(text + qualname_bytes, filename_bytes);
-    Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
-    int inserted = 0;
     pthread_mutex_lock(&cl_intern_mutex);
-    id = cl_table_find(&cl_codes, hash, &key, cl_code_same);
+    uint32_t id = cl_table_find(&cl_codes, hash, &key, cl_code_same);
+    *added = id == 0;
     if (id == 0) {
         id = cl_table_insert(&cl_codes, &key, cl_code_hash);
-        inserted = id != 0;
+        *added = id != 0;
     }
     pthread_mutex_unlock(&cl_intern_mutex);
-    if (!inserted) {
-        Py_DECREF(code);
+    if (!*added) {
         free(text);
     }
     return id;
 }
 
 static uint32_t
-cl_frame_intern(PyCodeObject *code, int lasti)
+cl_code_find(PyCodeObject *code)
 {
-    cl_frame_item key = {.code = code, .lasti = (uint32_t)(lasti > 0 ? lasti : 0)};
-    uint64_t hash = cl_frame_hash(&key);
-    uint32_t id = cl_table_find(&cl_frames, hash, &key, cl_frame_same);
+    cl_code_item key = {.code = code};
+    return cl_table_find(&cl_codes, cl_code_hash(&key), &key, cl_code_same);
+}
+
+static uint32_t
+cl_code_intern(PyCodeObject *code)
+{
+    uint32_t id = cl_code_find(code);
     if (id != 0) {
         return id;
     }
-    key.code_id = cl_code_intern(code);
-    if (key.code_id == 0) {
-        return 0;
+    int added;
+    Py_INCREF(code); /* before it can be found; dropped again if it was not ours to add */
+    id = cl_code_enter(code, &added);
+    if (!added) {
+        Py_DECREF(code);
     }
-    key.whose = ((const cl_code_item *)cl_table_item(&cl_codes, key.code_id))->whose;
-    int line = PyCode_Addr2Line(code, (int)key.lasti);
-    key.line = (uint32_t)(line > 0 ? line : (int)code->co_firstlineno);
+    return id;
+}
+
+static uint32_t
+cl_frame_find(PyCodeObject *code, int lasti)
+{
+    cl_frame_item key = {.code = code, .lasti = (uint32_t)(lasti > 0 ? lasti : 0)};
+    return cl_table_find(&cl_frames, cl_frame_hash(&key), &key, cl_frame_same);
+}
+
+/* Reads the code object only, which is there: it needs no thread state. */
+static uint32_t
+cl_frame_line(PyCodeObject *code, int lasti)
+{
+    int line = PyCode_Addr2Line(code, lasti > 0 ? lasti : 0);
+    return (uint32_t)(line > 0 ? line : (int)code->co_firstlineno);
+}
+
+/* Enters a place in code of that id. */
+static uint32_t
+cl_frame_enter(PyCodeObject *code, uint32_t code_id, int lasti, uint32_t line)
+{
+    cl_frame_item key = {.code = code, .lasti = (uint32_t)(lasti > 0 ? lasti : 0), .code_id = code_id,
+                         .line = line};
+    uint64_t hash = cl_frame_hash(&key);
+    key.whose = ((const cl_code_item *)cl_table_item(&cl_codes, code_id))->whose;
     pthread_mutex_lock(&cl_intern_mutex);
-    id = cl_table_find(&cl_frames, hash, &key, cl_frame_same);
+    uint32_t id = cl_table_find(&cl_frames, hash, &key, cl_frame_same);
     if (id == 0) {
         id = cl_table_insert(&cl_frames, &key, cl_frame_hash);
     }
     pthread_mutex_unlock(&cl_intern_mutex);
     return id;
+}
+
+static uint32_t
+cl_frame_intern(PyCodeObject *code, int lasti)
+{
+    uint32_t id = cl_frame_find(code, lasti);
+    uint32_t code_id = id != 0 ? 0 : cl_code_intern(code);
+    return code_id == 0 ? id : cl_frame_enter(code, code_id, lasti, cl_frame_line(code, lasti));
 }
 
 static inline uint32_t
@@ -285,21 +260,36 @@ cl_stack_build(cl_stack_builder *builder, uint32_t limit)
     builder->hash = 0x9E3779B97F4A7C15u;
 }
 
-/* Adds a frame, unless it is hidden; 0 if there is no room for it. */
 static inline int
-cl_stack_add(cl_stack_builder *builder, cl_frame_cache_entry *cache, cl_position position)
+cl_stack_has_room(cl_stack_builder *builder)
 {
     if (builder->depth == builder->limit) {
         builder->truncated = CL_STACK_TRUNCATED;
         return 0;
     }
-    int whose = CL_USER;
-    uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &whose);
+    return 1;
+}
+
+static inline void
+cl_stack_put(cl_stack_builder *builder, uint32_t id, int whose)
+{
     if (whose != CL_HIDDEN) {
         builder->frames[builder->depth++] = id;
         builder->hash = (builder->hash ^ id) * 0x100000001B3u;
         builder->hash ^= builder->hash >> 29;
     }
+}
+
+/* Adds a frame, unless it is hidden; 0 if there is no room for it. */
+static inline int
+cl_stack_add(cl_stack_builder *builder, cl_frame_cache_entry *cache, cl_position position)
+{
+    int whose = CL_USER;
+    if (!cl_stack_has_room(builder)) {
+        return 0;
+    }
+    uint32_t id = cl_frame_lookup(cache, position.code, position.lasti, &whose);
+    cl_stack_put(builder, id, whose);
     return 1;
 }
 

@@ -122,8 +122,11 @@ THREADS = """
 import ctypes, sys, threading
 library = ctypes.CDLL(sys.argv[1])
 
+both = threading.Barrier(2)
+
 def call(name):
     for _ in range(5):
+        both.wait()
         getattr(library, name)()
 
 def twice(name):

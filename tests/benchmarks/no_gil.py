@@ -4,12 +4,15 @@ Usage: python tests/benchmarks/no_gil.py [--runs 5] [--threads 1,2,4,8] [--only 
            [--python PROGRAM]
 
 Each case of `programs/fixable.py` is recorded with this interpreter, at as many threads as there
-are cores, and predicted without the GIL. Then it runs on a free-threaded interpreter, without
-recording, thread counts by turns; the median counts. Free-threaded builds run one thread slower or
-faster than others, which no trace can tell: so times are compared relative to one thread, on both
-sides; the measured seconds are shown, too. An interpreter is looked for in PATH and pyenv: one for
-which `sys._is_gil_enabled()` is false when it is asked to run without (`PYTHON_GIL=0`, whatever the
-environment says). Where there is none, it says so and ends with 0.
+are cores, and predicted with and without the GIL. Then it runs, without recording, on this
+interpreter and on a free-threaded one by turns, and thread counts by turns; the median counts. The
+runs with the GIL are the control: where they are missed as well, the machine was busy, or the model
+of the locks is wrong, and not that of the missing GIL. Should this interpreter be free-threaded
+itself, it is asked to run with the GIL (`PYTHON_GIL=1`). Free-threaded builds run one thread slower
+or faster than others, which no trace can tell: so times are compared relative to one thread, on
+both sides; the measured seconds are shown, too. An interpreter is looked for in PATH and pyenv: one
+that has no GIL when it is asked to run without (`PYTHON_GIL=0`, whatever the environment says).
+Where there is none, it says so and ends with 0.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,11 +34,12 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "fixable.py"
 CASES: Final = ("native", "python", "sleep", "mixed", "short")
-PROBE: Final = "import sys; sys.exit(getattr(sys, '_is_gil_enabled', lambda: True)())"
-"""Ends with 0 if there is no GIL."""
+PROBE: Final = "import sys; print('gil', getattr(sys, '_is_gil_enabled', lambda: True)())"
 FREE: Final = {**os.environ, "PYTHON_GIL": "0"}
 """Environment of free-threaded runs: no extension module turns the GIL on again. An interpreter
 that cannot do without a GIL refuses to start."""
+WITH_GIL: Final = {**os.environ, "PYTHON_GIL": "1"}
+"""Environment of all that has the GIL; interpreters before 3.13 do not look at it."""
 
 
 def main() -> int:
@@ -61,13 +67,16 @@ def main() -> int:
         print(json.dumps({"python": python, "rows": rows}, indent=2))
         return 0
     for row in rows:
+        gil = "GIL" if row["gil"] else "no GIL"
         print(
-            f"{row['case']:<8} {row['threads']:>2} threads: predicted {row['predicted']:5.2f} "
-            f"times as fast as one, measured {row['measured']:5.2f} ({row['measured_s']:.3f} s), "
+            f"{row['case']:<7} {gil:>6}, {row['threads']:>2} threads: "
+            f"predicted {row['predicted']:5.2f} times as fast as one, "
+            f"measured {row['measured']:5.2f} ({row['measured_s']:.3f} s), "
             f"error {row['error']:+.0%}; predicted to be limited by {row['limited_by']}"
         )
-    errors = [abs(row["error"]) for row in rows if row["threads"] > 1]
-    print(f"median error {statistics.median(errors):.1%}, worst {max(errors):.0%}, with {python}")
+    for gil, used in ((True, f"the control, {sys.executable}"), (False, python)):
+        errors = [abs(row["error"]) for row in rows if row["threads"] > 1 and row["gil"] == gil]
+        print(f"median error {statistics.median(errors):.1%}, worst {max(errors):.0%}, with {used}")
     return 0
 
 
@@ -82,11 +91,11 @@ def is_free_threaded(python: str) -> bool:
     """Tell whether an interpreter runs without a GIL."""
     try:
         answer = subprocess.run(
-            [python, "-c", PROBE], capture_output=True, timeout=20, env=FREE, check=False
+            [python, "-c", PROBE], capture_output=True, timeout=20, env=FREE, check=False, text=True
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return answer.returncode == 0
+    return answer.returncode == 0 and answer.stdout.strip() == "gil False"
 
 
 def _candidates() -> Iterator[str]:
@@ -105,42 +114,50 @@ def compared(case: str, python: str, threads: list[int], runs: int) -> list[dict
         trace = str(Path(folder) / "run.clt")
         recorded = str(max(2, len(os.sched_getaffinity(0))))
         _tool("record", "-o", trace, str(PROGRAM), case, "none", recorded)
-        counts = ",".join(map(str, threads))
-        answer = _tool("predict", trace, "--no-gil", "--json", "--threads", counts)
-    points = json.loads(answer)["as_recorded"]
-    taken: dict[int, list[float]] = {count: [] for count in threads}
+        words = ["predict", trace, "--json", "--threads", ",".join(map(str, threads))]
+        predicted = {gil: _tool(*words, *([] if gil else ["--no-gil"])) for gil in (True, False)}
+    taken: dict[tuple[bool, int], list[float]] = defaultdict(list)
     for _ in range(runs):
         for count in threads:
-            words = [python, str(PROGRAM), case, "none", str(count)]
-            found = subprocess.run(words, check=True, capture_output=True, text=True, env=FREE)
-            taken[count].append(float(found.stdout))
-    medians = {count: statistics.median(times) for count, times in taken.items()}
+            taken[True, count].append(batch_s(sys.executable, case, count, WITH_GIL))
+            taken[False, count].append(batch_s(python, case, count, FREE))
+    medians = {key: statistics.median(times) for key, times in taken.items()}
     rows = []
-    for point in points:
-        count = point["threads"]
-        predicted, measured = points[0]["time_s"] / point["time_s"], medians[1] / medians[count]
-        rows.append(
-            {
-                "case": case,
-                "threads": count,
-                "predicted": predicted,
-                "measured": measured,
-                "measured_s": medians[count],
-                "error": predicted / measured - 1.0,
-                "limited_by": point["limiting_lock"] or point["limited_by"],
-            }
-        )
+    for gil, answer in predicted.items():
+        points = json.loads(answer)["as_recorded"]
+        for point in points:
+            count = point["threads"]
+            faster = points[0]["time_s"] / point["time_s"]
+            measured = medians[gil, 1] / medians[gil, count]
+            rows.append(
+                {
+                    "case": case,
+                    "gil": gil,
+                    "threads": count,
+                    "predicted": faster,
+                    "measured": measured,
+                    "measured_s": medians[gil, count],
+                    "error": faster / measured - 1.0,
+                    "limited_by": point["limiting_lock"] or point["limited_by"],
+                }
+            )
     return rows
 
 
+def batch_s(python: str, case: str, threads: int, environment: dict[str, str]) -> float:
+    """Run a case once on an interpreter; return its batch time."""
+    return float(_output([python, str(PROGRAM), case, "none", str(threads)], environment))
+
+
 def _tool(*words: str) -> str:
-    answer = subprocess.run(
-        [sys.executable, "-m", "contention_lab", *words],
-        check=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    return _output([sys.executable, "-m", "contention_lab", *words], WITH_GIL)
+
+
+def _output(words: list[str], environment: dict[str, str]) -> str:
+    answer = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if answer.returncode != 0:
+        last = (answer.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        sys.exit(f"no_gil.py: {shlex.join(words)} ended with {answer.returncode}: {last}")
     return answer.stdout
 
 

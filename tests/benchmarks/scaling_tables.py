@@ -1,6 +1,6 @@
 """Fit the first half of published scaling tables, predict the rest, and say how far off it was.
 
-Usage: python tests/benchmarks/scaling_tables.py FILE.json [--json]
+Usage: python tests/benchmarks/scaling_tables.py FILE.json [--json] [--choices]
 
 FILE.json is a list of {"id", "kind": "time" or "throughput", "work": "fixed" or "per-thread",
 "points": [[threads, value], ...]}.
@@ -17,6 +17,13 @@ held-out points inside the 80 % interval, over all points and as the mean over t
 stricter readings are shown beside it: halves of exactly ceil(n/2) points, which leaves two points
 of a table of four; and only tables of six points or more.
 
+With `--choices` (minutes) the forecast's constants are put to the test instead, under the first
+reading: the five that matter most are changed by a step, one at a time, up and down. Each table is
+then left out in turn, the candidate is chosen that does best on all others (by the median error,
+and a fourth of the 90th percentile, as the goals are), and that one is judged on the table left
+out. It shows what each candidate reaches, how often the others' choice was the one in use, and the
+figures over the tables that had no say. Figures that hang on one table would come apart here.
+
 How the constants were chosen is in `contention_lab/scaling/experience.py`; what they reach on
 tables that they were not chosen on is there too.
 """
@@ -27,11 +34,15 @@ import argparse
 import json
 import math
 import sys
+from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from contention_lab.scaling.experience import EXPERIENCE
 from contention_lab.scaling.forecast import forecast
 from contention_lab.scaling.law import AMDAHL, HAND_OFF, USL, Law
 from contention_lab.scaling.least_squares import fit_law
@@ -40,6 +51,7 @@ from contention_lab.scaling.measurements import Measurements, measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from contention_lab.scaling.experience import Experience
     from contention_lab.scaling.law import FloatArray
 
 ENDS = 0.1, 0.9
@@ -87,9 +99,14 @@ def by_law(law: Law) -> Callable[[FloatArray, FloatArray, FloatArray], Predictio
     return predict
 
 
-def by_forecast(threads: FloatArray, seconds: FloatArray, at: FloatArray) -> Prediction:
+def by_forecast(
+    threads: FloatArray,
+    seconds: FloatArray,
+    at: FloatArray,
+    experience: Experience = EXPERIENCE,
+) -> Prediction:
     """Predict as `contention-lab fit --at` does."""
-    found = forecast(threads, seconds, at)
+    found = forecast(threads, seconds, at, experience=experience)
     return Prediction(1.0 / found.median_s, 1.0 / found.high_s, 1.0 / found.low_s)
 
 
@@ -156,13 +173,94 @@ def summary(results: list[Outcome]) -> dict[str, Any]:
     }
 
 
+STEPS = {
+    "growth": (0.6, 0.8),
+    "growth_crowded": (1.0, 1.4),
+    "far_growth": (0.4, 0.8),
+    "scatter": (0.03, 0.08),
+}
+"""A step down and up for each constant; that of `broken.odds` is beside them."""
+ODDS_STEPS = (0.2, 0.4)
+IN_USE = "in use"
+
+
+def candidates() -> dict[str, Experience]:
+    """Return the constants in use, and the same with one of them a step away."""
+    found = {IN_USE: EXPERIENCE}
+    for name, steps in STEPS.items():
+        for value in steps:
+            found[f"{name} {value:g}"] = replace(EXPERIENCE, **{name: value})
+    for odds in ODDS_STEPS:
+        broken = replace(EXPERIENCE.broken, odds=odds)
+        found[f"broken.odds {odds:g}"] = replace(EXPERIENCE, broken=broken)
+    return found
+
+
+def choices(by_candidate: dict[str, list[Outcome]]) -> dict[str, Any]:
+    """Leave each table out in turn, and judge on it what does best on all others.
+
+    Parameters
+    ----------
+    by_candidate
+        What each candidate did on the same tables in the same order; `IN_USE` among them.
+
+    Returns
+    -------
+    dict
+        "candidates": the figures of each; "chosen": how often each was the others' choice;
+        "left_out": the figures over the tables left out, each predicted with the others' choice.
+    """
+    names = list(by_candidate)
+    errors = np.array([[np.mean(one.errors) for one in by_candidate[name]] for name in names])
+    chosen = []
+    for table in range(errors.shape[1]):
+        others = np.delete(errors, table, axis=1)
+        cost = np.median(others, axis=1) + np.quantile(others, ENDS[1], axis=1) / 4.0
+        chosen.append(int(np.argmin(cost)))
+    left_out = [by_candidate[names[place]][table] for table, place in enumerate(chosen)]
+    return {
+        "candidates": {name: summary(found) for name, found in by_candidate.items()},
+        "chosen": dict(Counter(names[place] for place in chosen)),
+        "left_out": summary(left_out),
+    }
+
+
+def judged_choices(tables: list[tuple[str, Measurements]]) -> dict[str, Any]:
+    """Run every candidate on the tables, and leave one table out at a time."""
+    half, fewest = next(iter(READINGS.values()))
+    found = {}
+    for name, experience in candidates().items():
+        predict = partial(by_forecast, experience=experience)
+        found[name] = list(outcomes(tables, predict, half, fewest))
+        print(f"{name}: {in_words(summary(found[name]))}", file=sys.stderr, flush=True)
+    return choices(found)
+
+
+def in_words(figures: dict[str, Any]) -> str:
+    """Return the figures in words."""
+    return (
+        f"median {figures['median_error']:.1%}, 90th {figures['p90_error']:.1%}, "
+        f"covered {figures['coverage']:.1%}"
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Print a table for each reading, or JSON."""
     parser = argparse.ArgumentParser(description="Predict the second half of scaling tables.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--choices", action="store_true", help="leave one table out at a time")
     options = parser.parse_args(arguments)
     tables = read_tables(options.file)
+    if options.choices:
+        judged = judged_choices(tables)
+        if options.json:
+            print(json.dumps(judged, indent=2))
+            return 0
+        for name, count in judged["chosen"].items():
+            print(f"chosen by the others for {count} tables: {name}")
+        print(f"on the tables left out: {in_words(judged['left_out'])}")
+        return 0
     found = {
         reading: {
             model: summary(list(outcomes(tables, predict, half, fewest)))

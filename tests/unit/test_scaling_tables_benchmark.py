@@ -97,3 +97,43 @@ def test_a_table_counts_once_however_long_it_is(harness: ModuleType) -> None:
     assert found["median_error_of_points"] == pytest.approx(0.5)
     assert found["coverage"] == pytest.approx(90 / 93)
     assert found["coverage_by_table"] == pytest.approx(1 / 3)
+
+
+def outcome(harness: ModuleType, table: str, error: float) -> Any:
+    return harness.Outcome(table, np.array([error]), np.array([1.0]))
+
+
+def test_a_choice_is_judged_on_the_table_that_had_no_say(harness: ModuleType) -> None:
+    # "lucky" is good on one table alone: without that table nobody would choose it.
+    errors = {harness.IN_USE: [0.2, 0.2, 0.2, 0.2], "lucky": [0.0, 0.5, 0.5, 0.5]}
+    found = harness.choices(
+        {
+            name: [outcome(harness, str(number), error) for number, error in enumerate(row)]
+            for name, row in errors.items()
+        }
+    )
+
+    assert found["chosen"] == {harness.IN_USE: 4}
+    assert found["left_out"]["median_error"] == pytest.approx(0.2)
+    assert found["candidates"]["lucky"]["median_error"] == pytest.approx(0.5)
+
+
+def test_what_hangs_on_one_table_comes_apart_when_it_is_left_out(harness: ModuleType) -> None:
+    errors = {harness.IN_USE: [0.0, 0.3, 0.3], "other": [0.9, 0.1, 0.3]}
+    found = harness.choices(
+        {
+            name: [outcome(harness, str(number), error) for number, error in enumerate(row)]
+            for name, row in errors.items()
+        }
+    )
+
+    # Without the first table the other one is chosen, which then fails on that table.
+    assert found["chosen"] == {"other": 1, harness.IN_USE: 2}
+    assert found["left_out"]["median_error"] == pytest.approx(0.3)
+    assert found["left_out"]["p90_error"] > 0.7
+
+
+def test_each_candidate_differs_from_what_is_in_use_by_one_step(harness: ModuleType) -> None:
+    found = harness.candidates()
+
+    assert len(found) == len(set(found.values())) == 11

@@ -88,6 +88,7 @@ def blame(trace: Trace) -> Blame:
     rest["hold"] = np.where(alone & named, UNRECORDED, HAND_OFF)[left > 0]
     rest["ns"] = left[left > 0]
     pairs = np.concatenate([*found, rest])
+    del found, wait, blamed, left, alone, rest  # as large as the result, which is ordered next
     pairs = pairs[np.argsort(pairs["wait"], kind="stable")]
     pairs["wait"] = waits.index[pairs["wait"]]
     pairs.setflags(write=False)

@@ -79,7 +79,7 @@ def culprits(trace: Trace, blame: Blame) -> Parties:
 
 def culprit_stacks(
     trace: Trace, blame: Blame
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
     """Return, for each pair of a blame, a stack of whoever made others wait, 0 for none.
 
     What the holder was executing when the wait began is the best there is; for a hold that came
@@ -94,7 +94,7 @@ def culprit_stacks(
     """
     pairs = blame.pairs
     waits, holds = trace.wait_columns, trace.hold_columns
-    seen = waits["holder_stack"][pairs["wait"]].astype(np.int64)
+    seen = waits["holder_stack"][pairs["wait"]]
     held = np.flatnonzero(pairs["hold"] >= 0)
     wait, hold = pairs["wait"][held], pairs["hold"][held]
     at_start = (holds["thread"][hold] == waits["holder"][wait]) & (
@@ -105,7 +105,7 @@ def culprit_stacks(
     # Of several sights of one hold, the one that cost the most time stands for it.
     sights = held[seen[held] != 0]
     sights = sights[np.argsort(pairs["ns"][sights], kind="stable")]
-    of_hold = np.zeros(len(holds), dtype=np.int64)
+    of_hold = np.zeros(len(holds), dtype=np.uint32)
     of_hold[pairs["hold"][sights]] = seen[sights]
     later = held[seen[held] == 0]
     seen[later] = of_hold[pairs["hold"][later]]
@@ -116,10 +116,10 @@ def culprit_stacks(
     return stacks, running
 
 
-def culprit_threads(trace: Trace, blame: Blame) -> npt.NDArray[np.int64]:
+def culprit_threads(trace: Trace, blame: Blame) -> npt.NDArray[np.uint32]:
     """Return, for each pair of a blame, the thread that made others wait, 0 for none."""
     pairs = blame.pairs
-    thread = np.zeros(len(pairs), dtype=np.int64)
+    thread = np.zeros(len(pairs), dtype=np.uint32)
     held, lost = pairs["hold"] >= 0, pairs["hold"] == UNRECORDED
     thread[held] = trace.hold_columns["thread"][pairs["hold"][held]]
     thread[lost] = trace.wait_columns["holder"][pairs["wait"][lost]]

@@ -209,17 +209,18 @@ def _holding(trace: Trace, blame: Blame) -> tuple[npt.NDArray[np.integer[Any]], 
     """Return of each pair what its hold is, below 0 where unrecorded, its stack, and else site."""
     pairs = blame.pairs
     stack, _ = culprit_stacks(trace, blame)
-    site = np.zeros(len(pairs), dtype=np.int64)
+    site = np.zeros(len(pairs), dtype=np.uint32)
     held, lost = pairs["hold"] >= 0, pairs["hold"] == UNRECORDED
     site[held] = trace.hold_columns["site"][pairs["hold"][held]]
     site[lost] = trace.wait_columns["holder_site"][pairs["wait"][lost]]
     site[stack != 0] = 0
-    return np.minimum(pairs["hold"], 0), stack, site
+    return np.minimum(pairs["hold"], 0).astype(np.int8), stack, site
 
 
-def _parts_of(pairs: Records) -> tuple[tuple[npt.NDArray[Any], tuple[Step, ...]], ...]:
-    """Return the time that holders ran, and that for which they waited for the GIL."""
-    return (pairs["ns"] - pairs["gil_ns"], ()), (pairs["gil_ns"], (GIL_STEP,))
+def _parts_of(pairs: Records) -> Iterator[tuple[npt.NDArray[Any], tuple[Step, ...]]]:
+    """Yield the time that holders ran, and that for which they waited for the GIL."""
+    yield pairs["ns"] - pairs["gil_ns"], ()
+    yield pairs["gil_ns"], (GIL_STEP,)
 
 
 def _of_the_gil(trace: Trace, *, holders: bool, by_thread: bool) -> Iterator[WeightedStack]:
@@ -275,7 +276,7 @@ class _Sums:
         if not weights.any():
             return
         totals = np.bincount(self._which, weights=weights, minlength=self._count)
-        counts = np.bincount(self._which, weights=weights > 0, minlength=self._count)
+        counts = np.bincount(self._which[weights > 0], minlength=self._count)
         one = np.zeros(self._count, dtype=np.int64)
         one[self._which] = np.arange(len(self._which))
         there = np.flatnonzero(totals > 0)
@@ -283,7 +284,7 @@ class _Sums:
         yield from zip(
             zip(*values, strict=True),
             totals[there].astype(np.int64).tolist(),
-            counts[there].astype(np.int64).tolist(),
+            counts[there].tolist(),
             strict=True,
         )
 

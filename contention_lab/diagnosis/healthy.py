@@ -17,6 +17,7 @@ from contention_lab.diagnosis.wording import counted, duration, names, percent
 from contention_lab.trace import Level
 
 if TYPE_CHECKING:
+    from contention_lab.analysis.native_locks import NativeLockRow
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
@@ -63,7 +64,8 @@ def _whole(file: CaseFile) -> str:
         return f"{ACQUITTAL}: none that is recorded was used{native}."
     wait_s = sum(row.wait_s for row in file.rows)
     if not wait_s:
-        return f"{ACQUITTAL}: nobody had to wait for one{native}."
+        which = " of Python's" if any(_is_competed_for(row) for row in file.native_locks) else ""
+        return f"{ACQUITTAL}: nobody had to wait for one{which}{native}."
     thread_s = sum(time.wall_s for time in file.times)
     share = f"{percent(wait_s / thread_s)} of their time" if thread_s else duration(wait_s)
     worst = file.rows[0]
@@ -98,18 +100,24 @@ def _whole(file: CaseFile) -> str:
 
 def _in_native_code(file: CaseFile) -> str:
     """Return what is to be said of locks of native code that were waited for without a finding."""
-    row = next((row for row in file.native_locks if row.identity.is_contention), None)
-    thread_s = (
-        sum(time.wall_s for time in file.times if time.thread.native_id in row.users)
-        if row
-        else 0.0
-    )
-    if row is None or row.wait_s < max(LEAST_WAIT_S, LEAST_WAIT_SHARE * thread_s):
+    row = next(filter(_is_competed_for, file.native_locks), None)
+    if row is None:
         return ""
+    thread_s = sum(time.wall_s for time in file.times if time.thread.native_id in row.users)
+    if row.wait_s < LEAST_WAIT_SHARE * thread_s:
+        return (
+            f"; threads waited for {row.identity.text} for {percent(row.wait_s / thread_s)} "
+            "of their time"
+        )
     return (
         f"; for {row.identity.text} {duration(row.wait_s)} was waited, but no core was idle "
         "meanwhile, or it is not known who had it"
     )
+
+
+def _is_competed_for(row: NativeLockRow) -> bool:
+    """Return whether it is a lock of native code that threads waited for longer than by chance."""
+    return row.identity.is_contention and row.wait_s >= LEAST_WAIT_S
 
 
 def _is_mutual(awaited: Awaited) -> bool:

@@ -155,6 +155,16 @@ def test_waiting_for_it_with_all_cores_busy_is_said_and_accuses_nobody() -> None
     assert "for a lock inside libstore 1.4 s was waited, but no core was idle" in diagnosis.summary
 
 
+def test_where_little_was_waited_in_native_code_nobody_is_said_not_to_have_waited() -> None:
+    store = Store(wait_ms=0.4)
+    store.builder.add_counter(store.builder.add_lock("Lock", name="index"), 1, acquires=5)
+
+    assert store.diagnosis().summary == (
+        "No lock limits this program: nobody had to wait for one of Python's; threads waited for "
+        "a lock inside libstore for 2.7 % of their time."
+    )
+
+
 def _with_the_gil(native: bool) -> Diagnosis:
     """Return a diagnosis of threads that wait for the GIL of one that waits for a native lock."""
     scene = NativeScene(duration_ms=900)

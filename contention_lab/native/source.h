@@ -96,6 +96,16 @@ cl_lock_belongs(cl_lock *lock, cl_lock *whole, int shares_entry)
     }
 }
 
+/* A Source of something that was met late was made where the lock inside was made, if that is known. */
+static void
+cl_lock_made_with(cl_lock *whole, const cl_lock *part)
+{
+    if (whole->type_name != NULL && whole->site_code == NULL && whole->info == NULL && part->site_code != NULL) {
+        whole->site_code = (PyCodeObject *)Py_NewRef((PyObject *)part->site_code);
+        whole->site_lasti = part->site_lasti;
+    }
+}
+
 /* same_as(lock, source) and part_of(lock, source): a lock that is not ours stays what it is. */
 static PyObject *
 cl_belongs(PyObject *args, int shares_entry)
@@ -111,6 +121,9 @@ cl_belongs(PyObject *args, int shares_entry)
         return NULL;
     }
     if (lock != NULL) {
+        if (whole != NULL && !shares_entry) {
+            cl_lock_made_with(whole, lock);
+        }
         cl_lock_belongs(lock, whole, shares_entry);
     }
     Py_RETURN_NONE;

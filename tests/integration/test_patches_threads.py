@@ -157,6 +157,22 @@ def test_a_wait_for_a_permit_names_the_holder_and_what_it_was_doing(kind: str, p
     assert facts.count(f"threading.Lock in {kind.split('.')[1]}", "contended") == 0
 
 
+@pytest.mark.parametrize("type_name", KINDS)
+def test_semaphores_of_a_derived_class_are_made_where_the_program_makes_them(
+    type_name: str, path: Path
+) -> None:
+    with cl.record(path):
+        permits = type("Permits", (type(make(type_name)),), {})
+        for _ in range(100):
+            with permits(2):
+                pass
+    sites = [lock.site for lock in Facts(path).trace.locks.values() if lock.type == type_name]
+    here = "test_semaphores_of_a_derived_class_are_made_where_the_program_makes_them"
+    made = {site.line for site in sites if site is not None and site.function == here}
+    assert sum(site is not None and site.function == here for site in sites) == 100
+    assert len(made) == 1
+
+
 def test_the_lock_inside_a_semaphore_is_a_part_of_it(path: Path) -> None:
     with cl.record(path):
         semaphore = threading.Semaphore()

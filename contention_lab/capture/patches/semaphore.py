@@ -55,7 +55,11 @@ class SemaphorePermits(ThreadPermits):
 
     @classmethod
     def met(cls, thing: "Any") -> "Self":
-        """Return those of a semaphore that was made earlier."""
+        """Return those of a semaphore that was made earlier, or not through the patched `__init__`.
+
+        From 3.13 on the interpreter enters the `__init__` of classes that were derived later by
+        itself. The core has the place from the lock inside.
+        """
         return cls(thing, late=True)
 
 

@@ -315,7 +315,10 @@ def test_clients_are_predicted_before_they_are_measured(tmp_path: Path) -> None:
     assert {(one["cores"], one["gil"]) for one in prediction["machines"]} == {
         (cores, gil) for cores in (8, 16, 32, 64, 128) for gil in (True, False)
     }
-    assert "Predicted first, then measured" in (folder / "report.html").read_text()
+    assert prediction["remainder"]["cores_alone"] == pytest.approx(1.0, abs=0.05)
+    page = (folder / "report.html").read_text()
+    assert "Predicted first, then measured" in page
+    assert "times as long as simulated with one thread" in page
     made = prediction["made"]
 
     assert lab(tmp_path, *asked, "--resume").returncode == 0

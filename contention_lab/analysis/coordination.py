@@ -151,12 +151,19 @@ class CoordinationCase:
 
     @property
     def self_supplied_share(self) -> float:
-        """Share of the waiting ended by threads that wait for the very same thing, too."""
+        """Share of the waiting after which one was woken by a thread that waits here, too."""
+        return self._own_share(self.waker)
+
+    @property
+    def self_ended_share(self) -> float:
+        """Share of the waiting that threads which wait for the very same thing ended for good."""
+        return self._own_share(self.ender)
+
+    def _own_share(self, who: Ids) -> float:
         if not self.wait_ns:
             return 0.0
         of_lock = self.lock_id.astype(np.int64) << 32
-        waiting = np.unique(of_lock | self.thread)
-        own = np.isin(of_lock | self.ender, waiting)
+        own = np.isin(of_lock | who, np.unique(of_lock | self.thread))
         return int((self.end_ns - self.start_ns)[own].sum()) / self.wait_ns
 
     @cached_property

@@ -27,6 +27,8 @@ from contention_lab.analysis.windows import Windows
 from contention_lab.trace import GilFlag, Outcome, State
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from contention_lab.analysis.thread_samples import Samples
@@ -55,7 +57,8 @@ class GilThread:
     held_s
         It had the GIL.
     wait_s
-        It waited for it while somebody had it, as far as that is known, and not to try for a lock.
+        It waited for it, or for a core to ask for it, while somebody had it, as far as that is
+        known, and not to try for a lock.
     core_wait_s
         It waited for it while nobody had it: to be given a core.
     native_s
@@ -249,6 +252,12 @@ def _thread(
         core_wait_s = max(0.0, whole_s * (1.0 - waits.tried.get(thread.id, 0.0)) - wait_s)
     every = every[every > SHORT_WAIT * interval_s]
     native_s = sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine])
+    on_core_share = _on_core_share(activity, thread, held_s + native_s)
+    if total is not None and 0 < thread.cpu_ns <= held_s * 1e9:
+        # It ran nothing without the GIL: it was waiting for a core to ask for it, and would have
+        # waited for it with one while others had it.
+        wait_s += native_s * _others_share(waits.gil_totals, thread, activity.trace.duration_ns)
+        native_s = 0.0
     return GilThread(
         thread=thread,
         wall_s=wall_s,
@@ -262,8 +271,15 @@ def _thread(
         returns=len(every),
         wait_each_s=float(np.median(every)) if len(every) else 0.0,
         takings=int(total["holds"]) if total is not None else 0,
-        on_core_share=_on_core_share(activity, thread, held_s + native_s),
+        on_core_share=on_core_share,
     )
+
+
+def _others_share(totals: Mapping[int, Any], thread: Thread, duration_ns: int) -> float:
+    """Return for what share of the time that a thread has not got the GIL another one has it."""
+    own_ns = int(totals[thread.id]["held_ns"])
+    others_ns = sum(int(total["held_ns"]) for total in totals.values()) - own_ns
+    return min(1.0, others_ns / max(1, duration_ns - own_ns))
 
 
 def _on_core_share(activity: Activity, thread: Thread, working_s: float) -> float:

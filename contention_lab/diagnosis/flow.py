@@ -57,7 +57,7 @@ def flow(awaited: Awaited) -> Flow:
         return Flow.FOR_ROOM
     if (
         not case.wakers
-        or case.self_supplied_share >= 1.0 - MOST_OF_IT
+        or case.self_ended_share >= 1.0 - MOST_OF_IT
         or _is_woken_by_library(awaited)
     ):
         return Flow.UNKNOWN

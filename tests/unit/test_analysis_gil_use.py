@@ -140,3 +140,26 @@ def test_waiting_for_a_core_to_ask_for_the_gil_is_no_time_off_the_core_with_it(
 
     assert one.on_core_share == pytest.approx(share)
     assert one.ran_each_s == pytest.approx(share * 0.005)
+
+
+@pytest.mark.parametrize(("cpu_ms", "waited_s"), [(15, 0.09), (60, 0.0)])
+def test_who_runs_only_with_the_gil_waits_for_it_without_a_core(
+    cpu_ms: int, waited_s: float
+) -> None:
+    # Two threads have the GIL half of the time each; in the other half `a` is runnable. With more
+    # CPU time than it had the GIL for, it ran something else meanwhile.
+    builder = TraceBuilder(duration_ns=200 * MS)
+    a = builder.add_thread("a", cpu_ns=cpu_ms * MS)
+    b = builder.add_thread("b", cpu_ns=15 * MS)
+    for at in range(200):
+        owner = a if at // 10 % 2 else b
+        builder.add_state(at * MS, a, State.RUNNABLE)
+        builder.add_gil_sample(at * MS + 5000, owner)
+    for thread, held_ms in ((a, 50), (b, 135)):
+        builder.add_layer_event(
+            ChunkKind.GIL_TOTALS, thread=thread, held_ns=held_ms * MS, holds=held_ms // 5
+        )
+    one = threads(builder)["a"]
+
+    assert one.wait_s == pytest.approx(waited_s, abs=0.01)
+    assert (one.native_s == 0.0) == (waited_s > 0)

@@ -69,4 +69,4 @@ def test_a_wait_is_ended_by_who_woke_its_waiter_for_good() -> None:
     assert int(in_vain.sum()) > STEPS
     assert {trace.thread(one).name for one in case.waker[in_vain].tolist()} > {"line 0"}
     assert names == {"packer 0", "packer 1"}
-    assert case.self_supplied_share == 0.0
+    assert case.self_ended_share == 0.0 < case.self_supplied_share

@@ -64,7 +64,8 @@ def competition(gil: GilUse, pollers: Collection[int] = ()) -> Competition:
     """Sort the threads that take part in the competition for the GIL.
 
     Those that look at something again and again in vain do so as often as the GIL lets them; that
-    they want it is no need of theirs.
+    they want it is no need of theirs. For how long a thread keeps it is told without the time that
+    the machine has taken its core away.
     """
     part = [
         one
@@ -76,7 +77,7 @@ def competition(gil: GilUse, pollers: Collection[int] = ()) -> Competition:
     light = tuple(
         one
         for one in part
-        if one.held_each_s < LIGHT_USE * gil.switch_interval_s
+        if one.held_each_s * one.on_core_share < LIGHT_USE * gil.switch_interval_s
         and one.held_s < LIGHT_USE * most_s
         and one.wait_s > one.held_s
     )
@@ -206,7 +207,7 @@ def _covering(file: CaseFile, threads: Collection[int], held_s: float) -> Coveri
     }
     shares: dict[int, float] = {}
     for row in file.rows:
-        if "Semaphore" in row.lock.type or row.lock.id not in file.locks:
+        if _has_many_holders(row.lock.type) or row.lock.id not in file.locks:
             continue
         own_s = max(0.0, row.hold_s - row.gil_s) * (1.0 - kept_off.get(row.lock.id, 0.0))
         if held_s and own_s + row.acquires * taking_s >= LEAST_COVERING * held_s:
@@ -217,6 +218,11 @@ def _covering(file: CaseFile, threads: Collection[int], held_s: float) -> Coveri
         if len({*counters["thread"][taken].tolist()} & {*threads}) >= 2:
             return Covering(file.locks[lock], shares[lock])
     return None
+
+
+def _has_many_holders(kind: str) -> bool:
+    """Tell whether several threads work under it at once: permits, workers of a pool, readers."""
+    return "Semaphore" in kind or kind.endswith(("PoolExecutor", "RWLock.read"))
 
 
 def _advice(covering: Covering | None) -> str:

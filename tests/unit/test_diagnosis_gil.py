@@ -131,6 +131,28 @@ def test_a_lock_that_covers_the_work_is_not_told_to_be_none(
     assert len(finding.summary) <= 250
 
 
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("RWLock.write", True),
+        ("RWLock.read", False),
+        ("threading.BoundedSemaphore", False),
+        ("concurrent.futures.ThreadPoolExecutor", False),
+        ("concurrent.futures.ProcessPoolExecutor", False),
+    ],
+)
+def test_what_many_hold_at_once_does_not_cover_their_work(kind: str, named: bool) -> None:
+    turns = Turns()
+    lock = turns.builder.add_lock(kind, name="total")
+    for thread in (1, 2, 3):
+        turns.builder.add_counter(lock, thread, acquires=50, hold_ns=150 * MS)
+    (finding,) = turns.diagnosis().findings
+
+    assert finding.kind == "gil-bound"
+    assert ("`total`" in finding.summary) is named
+    assert ("No lock needs to change" in finding.remedies[0].text) is not named
+
+
 # gil-convoy
 
 
@@ -298,6 +320,36 @@ def test_a_thread_that_computes_makes_a_convoy_however_busy_the_machine_is() -> 
 
 def test_a_thread_whose_core_is_taken_away_is_not_blamed_for_keeping_the_gil() -> None:
     assert displaced(takings=120).verdict == "healthy"
+
+
+@pytest.mark.parametrize(("cpu_ms", "kind"), [(20, "gil-convoy"), (150, "gil-bound")])
+def test_a_core_taken_away_does_not_make_a_thread_keep_the_gil(cpu_ms: int, kind: str) -> None:
+    # It has the GIL 5 ms at a time, and runs for 0.7 or all of that; another one computes.
+    builder = TraceBuilder(
+        meta={"machine": {"cores": 2}, "switch_interval_s": 0.005}, duration_ns=600 * MS
+    )
+    stack = builder.add_stack(builder.add_frame("ask", "/src/client.py", 4))
+    asking = builder.add_thread("client", cpu_ns=cpu_ms * MS)
+    counting = builder.add_thread("statistics", cpu_ns=200 * MS)
+    add = builder.add_layer_event
+    for at in range(30):
+        start = at * 20 * MS
+        add(
+            ChunkKind.GIL_HOLDS,
+            thread=counting,
+            start_ns=start,
+            end_ns=start + 14 * MS,
+            stack=stack,
+        )
+        add(ChunkKind.GIL_WAITS, thread=asking, start_ns=start, end_ns=start + 14 * MS, stack=stack)
+    add(ChunkKind.GIL_TOTALS, thread=counting, holds=30, held_ns=420 * MS)
+    add(
+        ChunkKind.GIL_TOTALS, thread=asking, waits=30, wait_ns=420 * MS, holds=30,
+        held_ns=150 * MS,
+    )  # fmt: skip
+    builder.set_status(process_cpu_ns=(200 + cpu_ms) * MS)
+
+    assert diagnose(parse(builder.bytes())).verdict == kind
 
 
 def test_it_is_said_that_the_gil_was_only_sampled() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -232,6 +233,7 @@ for _ in range(10):
     assert len(trace.native_waits) > 10
 
 
+@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED") == 1, reason="there is no GIL")
 def test_the_gil_is_no_native_lock(tmp_path: Path) -> None:
     program = """
 def compute():

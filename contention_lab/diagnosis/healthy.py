@@ -121,10 +121,14 @@ def _is_competed_for(row: NativeLockRow) -> bool:
 
 
 def _is_mutual(awaited: Awaited) -> bool:
-    """Return whether threads waited much for one another, in turns that no finding explains."""
+    """Return whether threads waited much for one another, in turns that no finding explains.
+
+    One alone that wakes itself, in a signal handler, keeps no other waiting.
+    """
     case = awaited.case
     return (
-        case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
+        len(case.waiters) > 1
+        and case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
         and case.woken_share >= MOSTLY

@@ -189,6 +189,21 @@ def test_a_turn_that_goes_round_is_no_stock() -> None:
     assert "where they wake one another" in summary
 
 
+def test_one_that_its_own_signal_handler_wakes_waits_for_no_other() -> None:
+    scene = Scene()
+    event = scene.lock("threading.Lock in Event", 10)
+    waiting = scene.stack("threading.py:Event.wait", ("main", 20))
+    waking = scene.stack("threading.py:Event.set", ("on_signal", 24), ("main", 20))
+    main = scene.thread("MainThread", end_ms=1000.0)
+    for step in range(1, 10):
+        start = step * 100.0
+        scene.wait(event, main, start - 80.0, start, waiting, by=main, waking=waking, wake=step)
+    diagnosis = scene.diagnosis()
+
+    assert diagnosis.verdict == "healthy"
+    assert diagnosis.summary.startswith("No lock limits this program")
+
+
 def test_what_others_put_into_a_queue_is_no_stock() -> None:
     assert lenders(give_back=False).finding("capacity-limit") is None
 

@@ -40,6 +40,8 @@ SWITCH_INTERVAL_S: Final = 0.005
 """CPython's, where the trace does not say."""
 SHORT_WAIT: Final = 0.1
 """Share of a switch interval below which a wait for the GIL is no return: it was (nearly) free."""
+NEARLY_ALWAYS: Final = 0.8
+"""Share of the time that others have the GIL, from which they keep it from who has no core."""
 EDGE_NS: Final = 1_000_000
 """What a row of samples may be longer than it looks, at each end."""
 
@@ -253,10 +255,11 @@ def _thread(
     every = every[every > SHORT_WAIT * interval_s]
     native_s = sampled_s((state == State.RUNNABLE) & ~samples.has_gil[mine])
     on_core_share = _on_core_share(activity, thread, held_s + native_s)
-    if total is not None and 0 < thread.cpu_ns <= held_s * 1e9:
+    others = _others_share(waits.gil_totals, thread, activity.trace.duration_ns)
+    if others >= NEARLY_ALWAYS and 0 < thread.cpu_ns <= held_s * 1e9:
         # It ran nothing without the GIL: it was waiting for a core to ask for it, and would have
         # waited for it with one while others had it.
-        wait_s += native_s * _others_share(waits.gil_totals, thread, activity.trace.duration_ns)
+        wait_s += native_s * others
         native_s = 0.0
     return GilThread(
         thread=thread,
@@ -276,7 +279,12 @@ def _thread(
 
 
 def _others_share(totals: Mapping[int, Any], thread: Thread, duration_ns: int) -> float:
-    """Return for what share of the time that a thread has not got the GIL another one has it."""
+    """Return for what share of the time that a thread has not got the GIL another one has it.
+
+    0 where that is not known.
+    """
+    if thread.id not in totals:
+        return 0.0
     own_ns = int(totals[thread.id]["held_ns"])
     others_ns = sum(int(total["held_ns"]) for total in totals.values()) - own_ns
     return min(1.0, others_ns / max(1, duration_ns - own_ns))

@@ -2,11 +2,13 @@
 
 import json
 import os
+import sys
 import threading
 import time
 
+FIX = "--fix" in sys.argv  # one thread: no more can run at a time
 SCALE = float(os.environ.get("CASE_SCALE", "1"))
-WORKERS, ENTRIES = 3, 120
+WORKERS, ENTRIES = 1 if FIX else 3, 120
 
 
 def compute(number):
@@ -43,7 +45,11 @@ def main():
         thread.join()
     stop.set()
     renewing.join()
-    print(json.dumps({"wall": round(time.perf_counter() - begun, 3), "values": len(values)}))
+    print(
+        json.dumps(
+            {"fix": FIX, "wall": round(time.perf_counter() - begun, 3), "values": len(values)}
+        )
+    )
 
 
 if __name__ == "__main__":

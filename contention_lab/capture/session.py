@@ -6,11 +6,10 @@ record. Imports nothing that the recorded program may not have imported.
 """
 
 import atexit
-import errno
 import os
 import sys
 
-from contention_lab.capture import children, patches, process
+from contention_lab.capture import children, patches, process, told
 from contention_lab.capture.existing import exchange_existing, restore
 from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode, waiting_modules
@@ -199,21 +198,11 @@ class Session:
 
     def failure(self) -> str:
         """Return what became of the file, if something did."""
-        if self.totals["error"] == errno.EBADF:
-            return "the program closed its descriptor, so the trace ends there"
-        if self.totals["error"]:
-            return f"{os.strerror(self.totals['error'])}, so the trace ends there"
-        if self._file is not None and identity(self.path) != self._file:
-            return "removed or replaced while it was being written"
-        return ""
+        return told.failure(self.totals["error"], self.path, self._file)
 
     def counted(self) -> str:
         """Return the counters of the whole recording in words."""
-        totals = self.totals
-        return (
-            f"{totals['acquires']:,} acquires, {totals['contended']:,} contended, "
-            f"{totals['wait_ns'] / 1e9:.3g} s waited"
-        )
+        return told.counted(self.totals)
 
     def continue_in_child(self) -> None:
         """Record a forked child into its own file. What was replaced in the parent still is."""
@@ -362,7 +351,7 @@ def active() -> Session | None:
 def refuse_second() -> None:
     """Raise RuntimeError where this process is being recorded; it says by whom."""
     if _active is not None:
-        raise _already(_active.path, _active._started_by)
+        raise told.already(_active.path, _active._started_by)
 
 
 def _claim(path: str, caller: str) -> None:
@@ -371,16 +360,10 @@ def _claim(path: str, caller: str) -> None:
     mine = path, caller
     theirs = _starting.setdefault("it", mine)
     if theirs is not mine:
-        raise _already(*theirs)
+        raise told.already(*theirs)
     if _active is not None:  # somebody has come to the end of this between our two looks
         _starting.clear()
     refuse_second()
-
-
-def _already(path: str, caller: str) -> RuntimeError:
-    return RuntimeError(
-        f"already recording to {path} (started by {caller}); stop that recording first"
-    )
 
 
 def _caller() -> str:

@@ -1,4 +1,4 @@
-"""Tellers try for the till and nap; it is taken nearly all the time, by whoever waits for change."""
+"""Tellers try for the till and nap; it is nearly always taken, by whoever waits for change."""
 
 import json
 import os

@@ -268,6 +268,8 @@ _BY_METHOD = {"get": Purpose.ITEM, "put": Purpose.ROOM, "join": Purpose.DONE}
 _BY_WAITER = {
     ("multiprocessing/pool.py", "ApplyResult.wait"): Purpose.ANSWER,
     ("multiprocessing/pool.py", "IMapIterator.next"): Purpose.ANSWER,
+    ("multiprocessing/pool.py", "worker"): Purpose.TASK,
+    ("concurrent/futures/process.py", "_process_worker"): Purpose.TASK,
     ("threading.py", "Thread.start"): Purpose.START,
 }
 """By the library's function that waits on behalf of the program: its file's end, its name."""

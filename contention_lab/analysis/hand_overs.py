@@ -35,7 +35,7 @@ LEAST_OTHERS: Final = 0.9
 """Share of the releases by threads that did not acquire it; a thread that takes one and finds it
 needs none gives it back itself."""
 
-_KEPT: Final = ("lock", "thread", "acquires", "failed_tries", "timed_out", "interrupted")
+KEPT: Final = ("lock", "thread", "acquires", "failed_tries", "timed_out", "interrupted")
 """What the counters of a signal still say: the rest is about waiting for a lock, and holding it."""
 
 
@@ -111,7 +111,7 @@ def with_signals(trace: Trace) -> Trace:
     counters = trace.counters.copy()
     about = np.isin(counters["lock"], ids)
     for name in counters.dtype.names or ():
-        if name not in _KEPT:
+        if name not in KEPT:
             counters[name][about] = 0
     waits, wakeups = _waits(trace, ids, np.flatnonzero(of_signal))
     signalled = replace(

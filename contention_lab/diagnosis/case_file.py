@@ -26,6 +26,7 @@ from contention_lab.analysis.lock_order import Inversion, inversions
 from contention_lab.analysis.native_locks import NativeLockRow, native_locks
 from contention_lab.analysis.native_program import completed
 from contention_lab.analysis.pools import Pool, pools
+from contention_lab.analysis.reader_locks import with_readers
 from contention_lab.analysis.stops import stops, without_stops
 from contention_lab.analysis.wait_for import Deadlock, deadlocks
 from contention_lab.diagnosis.awaited import Awaited
@@ -71,7 +72,7 @@ class CaseFile:
 
     def __init__(self, trace: Trace) -> None:
         self.stopped: Windows = stops(trace)
-        trace = with_signals(completed(without_stops(trace, self.stopped)))
+        trace = with_signals(with_readers(completed(without_stops(trace, self.stopped))))
         self.trace = trace
         self.rows: tuple[LockRow, ...] = lock_table(trace)
         self.times: tuple[ThreadTime, ...] = thread_time(trace, tasks=True)

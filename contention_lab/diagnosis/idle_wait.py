@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.passed_turns import LEAST_WAKEUPS, MOST_USES
+from contention_lab.analysis.processes import SHARED
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis import (
     backpressure,
@@ -163,6 +164,11 @@ def _reason(file: CaseFile, awaited: Awaited) -> str:
     ):
         waited = duration(case.wait_ns / 1e9)
         return f"since there is nothing to do; the {waited} of waiting cost nothing"
+    if not awaited.wakers and case.lock.type.startswith(SHARED):
+        return (
+            "for items that come from another process: no fault, but if they come too slowly, that "
+            "process is what limits the program"
+        )
     if awaited.busy_share < LEAST_BUSY:
         return f"for others that wait themselves for most of that time ({giver} wakes {it})"
     if not has_work:

@@ -129,11 +129,13 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     wait = "waits" if len(case.waiters) == 1 else "wait"
     actor = kind_of_actors(file.trace, case.waiters)
     recorded = "recorded " if _asks(awaited) else ""
+    # Of a recording that is cut or damaged, what limits the program may come after it.
+    known = "As far as the recording goes, no" if file.trace.problems else "No"
     return Finding(
         kind=KIND,
         severity=0.0,
         summary=(
-            f"No {recorded}lock is at fault: {counted(len(case.waiters), actor)} {wait} in "
+            f"{known} {recorded}lock is at fault: {counted(len(case.waiters), actor)} {wait} in "
             f"{names(victims, most=2)} for {percent(awaited.wait_share)} of the time, "
             f"{_reason(file, awaited)}."
         ),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from coordination_scene import Call, Scene, State
 
+from contention_lab.diagnosis import diagnose
 from contention_lab.diagnosis.lock_case import Program
 from contention_lab.trace import Outcome
 
@@ -122,6 +125,15 @@ def test_a_producer_that_sleeps_where_it_puts_items_waits_for_them_to_arrive() -
     assert scene.diagnosis().verdict == "idle-wait"
     assert scene.finding("idle-wait") is not None
     assert all(finding.severity == 0.0 for finding in scene.diagnosis().findings)
+
+
+def test_a_cut_recording_acquits_only_as_far_as_it_goes() -> None:
+    scene = producer_and_consumers(state=State.BLOCKED, call=Call.SLEEP, elsewhere=False)
+    whole = scene.trace()
+    cut = replace(whole, problems=("the recording has no end",))
+
+    assert diagnose(whole).summary.startswith("No lock is at fault: ")
+    assert diagnose(cut).summary.startswith("As far as the recording goes, no lock is at fault: ")
 
 
 def test_a_consumer_with_next_to_nothing_to_do_is_idle_and_not_starved() -> None:

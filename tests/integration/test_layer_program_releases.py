@@ -35,11 +35,13 @@ static void *wait_for_it(void *unused)
 }
 __attribute__((noinline)) void hold(void)
 {
-    struct timespec nap = {0, 200000000};
+    struct timespec nap = {0, 10000000};
     struct sched_param idle = {0};
     pthread_mutex_lock(&mutex);
     pthread_barrier_wait(&barrier);
-    nanosleep(&nap, NULL);
+    do { /* until the C library knows that the lock is waited for */
+        nanosleep(&nap, NULL);
+    } while (__atomic_load_n(&mutex.__data.__lock, __ATOMIC_RELAXED) != 2);
     sched_setscheduler(0, SCHED_IDLE, &idle); /* of this thread */
     pthread_mutex_unlock(&mutex);
     total++;

@@ -16,6 +16,8 @@
 #define CL_PROGRAM_FIRST_BYTES (1u << 18) /* of a file, at most: its header, the metadata, the end */
 #define CL_PROGRAM_SIGNAL 256u /* no event, but word of a semaphore: a thread posts to it that has never taken it */
 
+#define CL_PROGRAM_EARLY 64u
+
 typedef struct {
     cl_file file;
     cl_native_images images;
@@ -26,6 +28,8 @@ typedef struct {
     uint8_t names_lock[CL_NAMES]; /* by frame: its function's name speaks of a lock */
     uint8_t is_standard[CL_NAMES]; /* by frame: of a language's own library, which takes locks for others */
     uint8_t for_others[CL_NAMES]; /* by lock: to wait for it is to wait for others to do something */
+    cl_native_wait early[CL_PROGRAM_EARLY]; /* the last releases of locks that no wait is known for yet; depth 0: put */
+    uint32_t early_count;
     uint64_t wait_count, hold_count, flushes;
 } cl_program_tables;
 
@@ -100,8 +104,7 @@ cl_program_frame(cl_program_tables *tables, uintptr_t address)
         cl_native_put(&tables->codes, name, code[2]);
         cl_native_put(&tables->codes, file, code[3]);
         tables->codes.count++;
-        tables->is_standard[id] = cl_name_is_standard(symbol.symbol)
-                                  || strncmp(symbol.symbol, "__gthread", 9) == 0;
+        tables->is_standard[id] = cl_name_is_standard(symbol.symbol) || cl_name_is_gthread(symbol.symbol);
         tables->names_lock[id] = strstr(symbol.symbol, "lock") != NULL;
         tables->function[id] = symbol.is_within ? symbol.start : 0;
         cl_frame_record frame = {.id = id, .code = id, .lasti = (uint32_t)symbol.offset};
@@ -238,8 +241,12 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
 {
     cl_native_wait with_acquirer = *release, *wait = &with_acquirer;
     uint32_t lock = cl_number_of(&tables->locks, cl_native_lock_key(wait->lock, wait->kind));
-    if (lock == 0 || tables->for_others[lock]) {
-        return; /* nobody has been seen to wait for it: it gets its name from who does */
+    if (lock == 0) { /* it gets its name from who waits for it, which is told when that is over */
+        tables->early[tables->early_count++ % CL_PROGRAM_EARLY] = *release;
+        return;
+    }
+    if (tables->for_others[lock]) {
+        return;
     }
     uint32_t first = 0;
     while (first + 1 < wait->depth && tables->is_standard[cl_program_frame(tables, wait->at[first])]) {
@@ -254,13 +261,14 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
             memmove(wait->at + 1, wait->at + first, (wait->depth - first) * sizeof *wait->at);
             wait->at[0] = wait->acquired_at;
             wait->depth = wait->depth - first + 1;
+            first = 0;
         }
     }
     uint32_t thread = cl_program_thread(tables, wait->native_id, wait->start_ns);
     cl_hold_record record = {
         .start_ns = wait->start_ns, .end_ns = wait->end_ns, .lock = lock, .thread = thread,
         .release_thread = thread, .waiters = 1, .stack = cl_program_stack(tables, wait),
-        .site = cl_program_frame(tables, wait->at[0])};
+        .site = cl_program_frame(tables, wait->at[first])};
     cl_native_put(&tables->holds, &record, sizeof record);
     tables->holds.count++;
     tables->hold_count++;
@@ -271,6 +279,20 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
         counter->value[CL_C_HOLD_NS] += length;
         if (length > counter->value[CL_C_MAX_HOLD_NS]) {
             counter->value[CL_C_MAX_HOLD_NS] = length;
+        }
+    }
+}
+
+/* The first wait for a lock has been told: releases that came before it are put now. */
+static void
+cl_program_put_early(cl_program_tables *tables, uint64_t key)
+{
+    uint32_t count = tables->early_count < CL_PROGRAM_EARLY ? tables->early_count : CL_PROGRAM_EARLY;
+    for (uint32_t i = 0; i < count; i++) {
+        cl_native_wait *release = &tables->early[i];
+        if (release->depth != 0 && cl_native_lock_key(release->lock, release->kind) == key) {
+            cl_program_put_hold(tables, release);
+            release->depth = 0; /* it is put once */
         }
     }
 }

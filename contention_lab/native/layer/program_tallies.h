@@ -100,7 +100,12 @@ cl_program_flush(cl_program_tables *tables, int last)
             cl_program_put_hold(tables, wait);
         }
         else {
+            uint64_t key = cl_native_lock_key(wait->lock, wait->kind);
+            int is_first = cl_number_of(&tables->locks, key) == 0;
             cl_program_put_wait(tables, wait);
+            if (is_first) {
+                cl_program_put_early(tables, key);
+            }
         }
         cl_native_pop();
     }

@@ -95,4 +95,17 @@ cl_name_is_standard(const char *name)
            && !cl_name_has(readable, runners, sizeof runners / sizeof *runners, 0);
 }
 
+/* Whether it is one of the functions through which GCC's libraries reach those of threads; where the compiler has not
+ * put them in line, each file has its own, by its C or its C++ name.
+ */
+static int
+cl_name_is_gthread(const char *name)
+{
+    if (strncmp(name, "_ZL", 3) == 0) {
+        name += 3;
+        name += strspn(name, "0123456789");
+    }
+    return strncmp(name, "__gthread", 9) == 0;
+}
+
 #endif

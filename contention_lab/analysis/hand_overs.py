@@ -23,6 +23,8 @@ from contention_lab.analysis.processes import SHARED
 from contention_lab.trace import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from contention_lab.trace import Records, Trace
@@ -35,7 +37,7 @@ LEAST_OTHERS: Final = 0.9
 """Share of the releases by threads that did not acquire it; a thread that takes one and finds it
 needs none gives it back itself."""
 
-KEPT: Final = ("lock", "thread", "acquires", "failed_tries", "timed_out", "interrupted")
+_KEPT: Final = ("lock", "thread", "acquires", "failed_tries", "timed_out", "interrupted")
 """What the counters of a signal still say: the rest is about waiting for a lock, and holding it."""
 
 
@@ -105,28 +107,29 @@ def with_signals(trace: Trace) -> Trace:
     locks = handed_over(trace)
     if not locks:
         return trace
+    signalled, mine = as_coordination(trace, locks)
+    (waits,) = signalled.wait_chunks
+    return with_turns(signalled, _woken(trace, waits, mine, locks))
+
+
+def as_coordination(trace: Trace, locks: Collection[int]) -> tuple[Trace, npt.NDArray[np.intp]]:
+    """Take waits for certain locks for waits for something else, that nobody is known to end.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    locks
+        Ids of the locks. Failed tries at them stay what they are.
+
+    Returns
+    -------
+    tuple
+        The trace with these waits as coordination and without holds of these locks, and the
+        positions of the waits.
+    """
     ids = np.array(sorted(locks), dtype=np.uint32)
-    holds = trace.holds
-    of_signal = np.isin(holds["lock"], ids)
-    counters = trace.counters.copy()
-    about = np.isin(counters["lock"], ids)
-    for name in counters.dtype.names or ():
-        if name not in KEPT:
-            counters[name][about] = 0
-    waits, wakeups = _waits(trace, ids, np.flatnonzero(of_signal))
-    signalled = replace(
-        trace,
-        wait_chunks=(waits,),
-        hold_chunks=((0, holds[~of_signal]),),
-        counter_chunks=(counters,),
-    )
-    return with_turns(signalled, wakeups)
-
-
-def _waits(
-    trace: Trace, ids: npt.NDArray[np.uint32], held: npt.NDArray[np.intp]
-) -> tuple[Records, WakeUps]:
-    waits = trace.waits.copy()
+    waits, holds, counters = trace.waits.copy(), trace.holds, trace.counters.copy()
     mine = np.flatnonzero(
         np.isin(waits["lock"], ids)
         & (waits["kind"] == WaitKind.CONTENTION)
@@ -135,6 +138,24 @@ def _waits(
     for name in ("holder", "holder_site", "holder_stack", "spins"):
         waits[name][mine] = 0
     waits["kind"][mine] = WaitKind.COORDINATION
+    about = np.isin(counters["lock"], ids)
+    for name in counters.dtype.names or ():
+        if name not in _KEPT:
+            counters[name][about] = 0
+    changed = replace(
+        trace,
+        wait_chunks=(waits,),
+        hold_chunks=((0, holds[~np.isin(holds["lock"], ids)]),),
+        counter_chunks=(counters,),
+    )
+    return changed, mine
+
+
+def _woken(
+    trace: Trace, waits: Records, mine: npt.NDArray[np.intp], locks: Collection[int]
+) -> WakeUps:
+    """Set who ended waits: the thread whose release came last before, by recorded holds."""
+    held = np.flatnonzero(np.isin(trace.holds["lock"], np.array(sorted(locks), dtype=np.uint32)))
     spans = hold_spans(trace).where(held)
     spans = spans.where((trace.holds["flags"][held] & int(HoldFlag.OPEN)) == 0)
     if not len(mine) or not len(spans.index):
@@ -151,7 +172,7 @@ def _waits(
     mine, until = mine[known], until[known]
     waits["holder"][mine] = giver["release_thread"]
     waits["holder_stack"][mine] = giver["stack"]
-    return waits, WakeUps(
+    return WakeUps(
         wait=mine,
         lock=lock[known],
         thread=waits["thread"][mine].astype(np.int64),

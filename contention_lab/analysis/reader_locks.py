@@ -8,15 +8,11 @@ sees coordination. Who put the item is in another process, and not known.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from contention_lab.analysis.distinct import distinct
-from contention_lab.analysis.hand_overs import KEPT
+from contention_lab.analysis.hand_overs import as_coordination
 from contention_lab.analysis.processes import SHARED
-from contention_lab.trace import Outcome, WaitKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,22 +49,4 @@ def _is_reading(stack: Sequence[Frame]) -> bool:
 def with_readers(trace: Trace) -> Trace:
     """Return the trace with waits for such locks as coordination, and without their holds."""
     locks = reader_locks(trace)
-    if not locks:
-        return trace
-    ids = np.array(sorted(locks), dtype=np.uint32)
-    waits, holds, counters = trace.waits.copy(), trace.holds, trace.counters.copy()
-    mine = np.isin(waits["lock"], ids) & (waits["kind"] == WaitKind.CONTENTION)
-    mine &= waits["outcome"] != Outcome.FAILED_TRY
-    waits["kind"][mine] = WaitKind.COORDINATION
-    for name in ("holder", "holder_site", "holder_stack", "spins"):
-        waits[name][mine] = 0
-    about = np.isin(counters["lock"], ids)
-    for name in counters.dtype.names or ():
-        if name not in KEPT:
-            counters[name][about] = 0
-    return replace(
-        trace,
-        wait_chunks=(waits,),
-        hold_chunks=((0, holds[~np.isin(holds["lock"], ids)]),),
-        counter_chunks=(counters,),
-    )
+    return as_coordination(trace, locks)[0] if locks else trace

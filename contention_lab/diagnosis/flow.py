@@ -12,22 +12,19 @@ two wake-ups. How long a wait lasts tells nothing: with many who wait, each wait
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contention_lab.analysis.coordination import Purpose, is_of_library
 from contention_lab.diagnosis.coordination_parties import waking_stacks
+from contention_lab.diagnosis.thresholds import NEARLY_ALL_WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from contention_lab.analysis.coordination import CoordinationCase
     from contention_lab.diagnosis.awaited import Awaited
-
-
-MOST_OF_IT: Final = 0.9
-"""Share of the waiting by which threads are told that wait, or end waits, as a matter of course."""
 
 
 class Flow(Enum):
@@ -57,7 +54,7 @@ def flow(awaited: Awaited) -> Flow:
         return Flow.FOR_ROOM
     if (
         not case.wakers
-        or case.self_ended_share >= 1.0 - MOST_OF_IT
+        or case.self_ended_share >= 1.0 - NEARLY_ALL_WAITING
         or _is_woken_by_library(awaited)
     ):
         return Flow.UNKNOWN
@@ -71,7 +68,7 @@ def flow(awaited: Awaited) -> Flow:
 
 def _most(weights: Mapping[int, int]) -> Iterator[int]:
     """Yield those with the most, until they have most of it."""
-    left = sum(weights.values()) * MOST_OF_IT
+    left = sum(weights.values()) * NEARLY_ALL_WAITING
     for one, weight in weights.items():
         if left <= 0:
             return

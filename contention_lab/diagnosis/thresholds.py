@@ -341,3 +341,7 @@ Holders are inferred, and a stack may be read a moment late: such rings are gone
 LEAST_UNKNOWN_SLEEP: Final = 0.1
 """Share of the time of sampled threads, asleep for something unknown, from which that is said: a
 lock of native code that is waited for as long would be a finding, see `LEAST_WAIT_SHARE`."""
+
+NEARLY_ALL_WAITING: Final = 0.9
+"""Share of the waiting by which those are told who wait, or end waits, as a matter of course: in
+the last tenth is a main thread that puts one mark of the end behind the items."""

@@ -382,7 +382,10 @@ def test_a_join_names_the_thread_that_was_waited_for(path: Path) -> None:
     assert {facts.trace.locks[int(w["lock"])].name for w in (late, found)} == {"slow one"}
 
 
-def test_a_thread_that_was_joined_has_an_end_even_if_that_ends_the_recording(path: Path) -> None:
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_thread_that_was_joined_has_an_end_even_if_that_ends_the_recording(
+    is_over: bool, path: Path
+) -> None:
     # The system ends a thread a little after Python has, at times after the recording.
     for _ in range(30):
         with cl.record(path):
@@ -397,6 +400,8 @@ def test_a_thread_that_was_joined_has_an_end_even_if_that_ends_the_recording(pat
             with lock:
                 ending.start()
                 time.sleep(0.006)
+            while is_over and ending.is_alive():
+                pass
             ending.join()
         trace = cl.load(path)
         (seen,) = (one for one in trace.threads.values() if one.name == "ending")

@@ -39,8 +39,10 @@ def _before_join(thread: "Any") -> "tuple[Any, _core.Source, int] | None":
         not getattr(thread, "_initialized", False)
         or not thread._started.is_set()
         or thread.ident == get_ident()
-        or _is_over(thread)
     ):
+        return None
+    if _is_over(thread):
+        _core.thread_over(thread.native_id)
         return None
     source = (JoinedThread.table.get(id(thread)) or JoinedThread(thread)).source
     return thread, source, _core.wait_begin(source)

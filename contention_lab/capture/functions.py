@@ -102,8 +102,7 @@ class Functions:
         try:
             self._tracer.dump(path)
         except ValueError:
-            with open(path, "wb"):
-                pass  # raises why not
+            open(path, "wb").close()  # raises why not
             raise OSError("viztracer could not write it") from None
         return self._late_ns()
 

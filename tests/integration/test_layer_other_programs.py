@@ -191,10 +191,11 @@ def test_waiting_for_a_condition_is_no_contention(tmp_path: Path) -> None:
         #include <time.h>
         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
         static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
-        static int done;
+        static int waiting, done;
         static void *consume(void *unused)
         {
             pthread_mutex_lock(&mutex);
+            waiting = 1;
             while (!done) { pthread_cond_wait(&ready, &mutex); }
             pthread_mutex_unlock(&mutex);
             return unused;
@@ -203,8 +204,14 @@ def test_waiting_for_a_condition_is_no_contention(tmp_path: Path) -> None:
         {
             pthread_t thread;
             struct timespec t = {0, 20000000};
+            int seen = 0;
             pthread_create(&thread, NULL, consume, NULL);
-            nanosleep(&t, NULL);
+            while (!seen) {
+                pthread_mutex_lock(&mutex);
+                seen = waiting;
+                pthread_mutex_unlock(&mutex);
+                nanosleep(&t, NULL);
+            }
             pthread_mutex_lock(&mutex);
             done = 1;
             pthread_cond_broadcast(&ready);

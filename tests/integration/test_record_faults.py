@@ -290,10 +290,15 @@ def test_what_was_recorded_before_a_deadly_signal_can_be_read(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     (tmp_path / "program.py").write_text(
-        "import threading, time\nlock = threading.Lock()\nholds = []\n"
-        "def work():\n    while True:\n        with lock: time.sleep(0.001); holds.append(1)\n"
+        "import threading, time\nlock, waits = threading.Lock(), []\n"
+        "def work():\n"
+        "    while True:\n"
+        "        start = time.perf_counter()\n"
+        "        with lock:\n"
+        "            if time.perf_counter() - start > 0.0005: waits.append(1)\n"
+        "            time.sleep(0.001)\n"
         "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
-        "while len(holds) < 200: time.sleep(0.01)\n"
+        "while len(waits) < 150: time.sleep(0.01)\n"
         "time.sleep(0.2)\nprint('now', flush=True)\ntime.sleep(60)\n"
     )
     process = start(tmp_path, "-q", "program.py")

@@ -49,8 +49,7 @@ def workers_of_a_queue(*, of_library: bool) -> Scene:
     """Workers that get items from a thread that computes them, one each 30 ms."""
     scene = Scene()
     queue = scene.lock("queue.SimpleQueue in ThreadPool", 10)
-    own = () if of_library else (("consumer", 20),)
-    getting = scene.stack(POOL + "worker", *own, *BOOTSTRAP)
+    getting = scene.stack(POOL + "worker" if of_library else ("consumer", 20), *BOOTSTRAP)
     putting = scene.stack(("produce", 30))
     making = scene.stack(("parse", 40), ("produce", 31))
     producer = scene.thread("producer", end_ms=905.0)

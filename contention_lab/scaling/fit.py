@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from contention_lab.scaling.bootstrap import interval, redraw
-from contention_lab.scaling.errors import ScalingError, TooFewPointsError
+from contention_lab.scaling.errors import TooFewPointsError
 from contention_lab.scaling.law import AMDAHL, USL, FloatArray
 from contention_lab.scaling.least_squares import FittedLaw, fit_law
 from contention_lab.scaling.limits import cannot_tell
+from contention_lab.scaling.measurements import checked
 from contention_lab.scaling.shape import irregularities
 from contention_lab.scaling.usl import single_thread_seconds, usl_coefficients
 
@@ -178,31 +179,6 @@ def fit_scaling(
         amdahl_mean_error=fit_law(AMDAHL, counts, times).mean_error,
         notes=irregularities(counts, times) + cannot_tell(coefficients, counts, peak),
     )
-
-
-def checked(threads: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return thread counts and times as arrays ordered by threads.
-
-    Raises
-    ------
-    ScalingError
-        Where they are not positive and finite, or differ in length.
-    """
-    counts = np.atleast_1d(np.asarray(threads, dtype=np.float64))
-    times = np.atleast_1d(np.asarray(seconds, dtype=np.float64))
-    if counts.shape != times.shape or counts.ndim != 1:
-        raise ScalingError(
-            f"{counts.size} thread counts and {times.size} measurements: give one for each"
-        )
-    usable = np.isfinite(counts) & np.isfinite(times) & (counts > 0.0) & (times > 0.0)
-    if not usable.all():
-        index = int(np.argmin(usable))
-        raise ScalingError(
-            f"point {index + 1} ({counts[index]:g} threads, {times[index]:g}): "
-            "thread counts and measurements must be positive, finite numbers"
-        )
-    order = np.argsort(counts, kind="stable")
-    return counts[order], times[order]
 
 
 def best_threads(

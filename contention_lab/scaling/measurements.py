@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
-from contention_lab.scaling.errors import AmbiguousWorkError
-from contention_lab.scaling.fit import checked
+from contention_lab.scaling.errors import AmbiguousWorkError, ScalingError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -129,3 +128,28 @@ def _best_efficiency(threads: FloatArray, values: FloatArray, kind: Kind, work: 
     efficiency = 1.0 / (threads * seconds)
     first = float(np.median(efficiency[threads == threads[0]]))
     return float(np.median(efficiency[threads == threads[int(np.argmax(efficiency))]])) / first
+
+
+def checked(threads: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return thread counts and times as arrays ordered by threads.
+
+    Raises
+    ------
+    ScalingError
+        Where they are not positive and finite, or differ in length.
+    """
+    counts = np.atleast_1d(np.asarray(threads, dtype=np.float64))
+    times = np.atleast_1d(np.asarray(seconds, dtype=np.float64))
+    if counts.shape != times.shape or counts.ndim != 1:
+        raise ScalingError(
+            f"{counts.size} thread counts and {times.size} measurements: give one for each"
+        )
+    usable = np.isfinite(counts) & np.isfinite(times) & (counts > 0.0) & (times > 0.0)
+    if not usable.all():
+        index = int(np.argmin(usable))
+        raise ScalingError(
+            f"point {index + 1} ({counts[index]:g} threads, {times[index]:g}): "
+            "thread counts and measurements must be positive, finite numbers"
+        )
+    order = np.argsort(counts, kind="stable")
+    return counts[order], times[order]

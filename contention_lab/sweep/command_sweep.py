@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from contention_lab.report import command_page
-from contention_lab.scaling.conclusion import conclude
-from contention_lab.scaling.measurements import measured
 from contention_lab.sweep.child import RunFailed
 from contention_lab.sweep.command_run import run_command
 from contention_lab.sweep.errors import SweepError
@@ -109,6 +106,11 @@ def conclude_command(
     AmbiguousWorkError
         `work` is None, and it matters.
     """
+    # Not needed to measure, and long to import.
+    from contention_lab.report import command_page
+    from contention_lab.scaling.conclusion import conclude
+    from contention_lab.scaling.measurements import measured
+
     points, missing = _points(command, outcome)
     if not points:
         raise SweepError(f"no run was measured{': ' + missing[0] if missing else ''}")

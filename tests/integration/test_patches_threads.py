@@ -387,7 +387,7 @@ def test_a_thread_that_was_joined_has_an_end_even_if_that_ends_the_recording(
     is_over: bool, path: Path
 ) -> None:
     # The system ends a thread a little after Python has, at times after the recording.
-    for _ in range(30):
+    for _ in range(12):
         with cl.record(path):
             lock = threading.Lock()
 

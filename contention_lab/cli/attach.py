@@ -22,15 +22,16 @@ from pathlib import Path
 import click
 
 from contention_lab.cli.failure import ended_by_signals, reported
+from contention_lab.cli.number import Number, Whole
 
 
 @click.command(name="attach", help=__doc__)
-@click.argument("pid", type=click.IntRange(1))
+@click.argument("pid", type=Whole(1))
 @click.option(
     "-d",
     "--duration",
     metavar="SECONDS",
-    type=click.FloatRange(0.1, 86_400),
+    type=Number(0.1, 86_400, of="seconds"),
     default=10.0,
     show_default=True,
     help="How long.",
@@ -39,7 +40,7 @@ from contention_lab.cli.failure import ended_by_signals, reported
     "-r",
     "--rate",
     metavar="N",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     default=100,
     show_default=True,
     help="Samples of each thread a second.",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Number, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     help="What the values are, where the data do not say; points on the command line are times.",
 )
 @click.option("--at", metavar="N,N,...", help="Predict these thread counts.")
-@click.option("--cores", type=click.FloatRange(min=1), help="Cores of the machine measured.")
+@click.option("--cores", type=Number(1), help="Cores of the machine measured.")
 @click.option(
     "--draws",
-    type=click.IntRange(64, 100_000),
+    type=Whole(64, 100_000),
     default=2048,
     show_default=True,
     help="Draws of the bootstrap behind the intervals.",

@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Number
 from contention_lab.importing.stack_file import FORMATS
 
 
@@ -37,7 +38,7 @@ from contention_lab.importing.stack_file import FORMATS
 @click.option(
     "--rate",
     metavar="N",
-    type=click.FloatRange(0.001, 1e9),
+    type=Number(0.001, 1_000_000_000),
     help="Samples a second, where the file does not say.  [default: 100]",
 )
 @click.option("-o", "--output", metavar="FILE.clt", type=click.Path(path_type=Path))

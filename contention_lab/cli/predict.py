@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import click
 
 from contention_lab.cli.failure import reported, warn
+from contention_lab.cli.number import Whole
 
 if TYPE_CHECKING:
     from contention_lab.simulate.calibration import Calibration
@@ -39,7 +40,7 @@ MOST_THREADS = 4096
 @click.command(name="predict", help=__doc__)
 @click.argument("path", metavar="FILE.clt", type=click.Path(path_type=Path))
 @click.option("--threads", metavar="N,N,...", help="Thread counts.  [default: around the recorded]")
-@click.option("--cores", type=click.IntRange(1, 65536), help="Cores.  [default: as recorded]")
+@click.option("--cores", type=Whole(1, 65536), help="Cores.  [default: as recorded]")
 @click.option("--no-gil", is_flag=True, help="As on free-threaded Python: what takes over?")
 @click.option("--fix", "fixes", multiple=True, metavar="REMEDY", help="A remedy, as above.")
 @click.option("--lock", metavar="NAME", help="The lock to treat.  [default: the worst]")

@@ -49,6 +49,7 @@ from contention_lab.capture.request import (
     split,
 )
 from contention_lab.cli.failure import PROGRAM
+from contention_lab.cli.number import Number, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,7 @@ class ProgramCommand(click.Command):
 @click.option(
     "--watch",
     metavar="SECONDS",
-    type=click.FloatRange(0.1, 1e6),
+    type=Number(0.1, 1_000_000, of="seconds"),
     help="If no thread that holds or waits for a lock has moved for that long, or some wait for "
     "each other, print who holds what and who waits where, write the trace, and go on.",
 )
@@ -110,7 +111,7 @@ class ProgramCommand(click.Command):
 @click.option(
     "--function-entries",
     metavar="N",
-    type=click.IntRange(*FUNCTION_ENTRIES_RANGE),
+    type=Whole(*FUNCTION_ENTRIES_RANGE),
     help=f"With --functions: keep the last N calls.  [default: {FUNCTION_ENTRIES:,}]",
 )
 @click.option(

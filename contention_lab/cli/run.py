@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ INCOMPLETE: Final = 1
 @click.command(name="run", help=__doc__)
 @click.argument("wanted", metavar="SCENARIO")
 @click.option("--threads", metavar="N,N,...", help="Thread counts, instead of the scenario's.")
-@click.option("--repeats", type=int, metavar="N", help="Timed runs of every point.")
+@click.option("--repeats", type=Whole(1), metavar="N", help="Timed runs of every point.")
 @click.option(
     "--set",
     "settings",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Whole
 
 if TYPE_CHECKING:
     from contention_lab.scaling.measurements import Work
@@ -39,7 +40,7 @@ INCOMPLETE: Final = 1
     "--threads", default="1,2,4,8", show_default=True, metavar="N,N,...", help="Thread counts."
 )
 @click.option(
-    "--repeats", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    "--repeats", type=Whole(1), default=3, show_default=True, metavar="N",
     help="Timed runs of every thread count.",
 )  # fmt: skip
 @click.option(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Number, Whole
 
 if TYPE_CHECKING:
     from contention_lab.simulate.calibration import Calibration
@@ -43,12 +44,10 @@ def _kinds(_ctx: click.Context, _parameter: click.Parameter, kind: str) -> str:
     help="test-and-set, back-off, ticket, mcs, parking, adaptive, reader-writer, semaphore (two "
     "permits), channel, sharded, per-object or gil.",
 )
-@click.option("--hold-ns", required=True, type=click.FloatRange(0), help="Work under the lock, ns.")
-@click.option(
-    "--think-ns", required=True, type=click.FloatRange(0), help="Work between two holds, ns."
-)
+@click.option("--hold-ns", required=True, type=Number(0), help="Work under the lock, ns.")
+@click.option("--think-ns", required=True, type=Number(0), help="Work between two holds, ns.")
 @click.option("--threads", required=True, metavar="N,N,...", help="How many threads.")
-@click.option("--cores", type=click.IntRange(1, 65536), help="Cores.  [default: of this machine]")
+@click.option("--cores", type=Whole(1, 65536), help="Cores.  [default: of this machine]")
 @click.option(
     "--calibration",
     "path",
@@ -58,31 +57,31 @@ def _kinds(_ctx: click.Context, _parameter: click.Parameter, kind: str) -> str:
 )
 @click.option(
     "--spread",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.1,
     show_default=True,
     help="Coefficient of variation of holds and thinks: 0 constant, 1 exponential.",
 )
 @click.option(
     "--shards",
-    type=click.IntRange(1, 100_000),
+    type=Whole(1, 100_000),
     default=8,
     show_default=True,
     help="Locks of `sharded`, objects of `per-object`.",
 )
 @click.option(
     "--first-share",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     help="Share of acquires that the most used of the shards gets.  [default: alike]",
 )
 @click.option(
     "--read-share",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.9,
     show_default=True,
     help="Share of holds of `reader-writer` that only read.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the draws.")
+@click.option("--seed", type=Whole(0), default=1, show_default=True, help="Of the draws.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def command(
     kind: str,

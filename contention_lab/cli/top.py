@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from contention_lab.cli.failure import ended_by_signals, reported, warn
+from contention_lab.cli.number import Whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +57,7 @@ _SORTABLE: Final = {name.lower(): name for name in (*_TEXTS, "locks", *_COLUMNS)
 
 @click.command(name="top", help=__doc__)
 @click.argument("path", metavar="FILE.clt|PID", type=click.Path(path_type=Path))
-@click.option("-n", "--rows", type=click.IntRange(1), help="How many.  [default: 20; with -x all]")
+@click.option("-n", "--rows", type=Whole(1), help="How many.  [default: 20; with -x all]")
 @click.option(
     "-s",
     "--sort",

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from contention_lab.cli.failure import reported
+from contention_lab.cli.number import Whole
 from contention_lab.cli.page_file import open_address
 
 
@@ -19,7 +20,7 @@ from contention_lab.cli.page_file import open_address
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Whole(0, 65535),
     default=0,
     help="Where to serve it.  [default: a free port]",
 )

@@ -282,7 +282,7 @@ def test_a_file_of_functions_that_is_cut_is_refused(example: Path, tmp_path: Pat
     ("options", "said"),
     [
         (["--function-entries", "5000", "x.py"], "--function-entries goes with --functions"),
-        (["--functions", "--function-entries", "7", "x.py"], "7 is not in the range 1000<=x<="),
+        (["--functions", "--function-entries", "7", "x.py"], "give a whole number from 1,000 to"),
     ],
 )
 def test_a_mistyped_option_is_explained(tmp_path: Path, options: list[str], said: str) -> None:

@@ -27,7 +27,23 @@ HEAVY = ("numpy", "scipy", "matplotlib", "jinja2", "rich", "threadpoolctl")
         (["run", "nowhere/x.toml"], 1, "nowhere/x.toml: No such file"),
         (["run", "autodiff-global-mutex", "--threads", "x"], 1, "--threads 'x': give whole"),
         (["run", "autodiff-global-mutex", "--set", "stps=1"], 1, "did you mean 'steps'?"),
-        (["run", "autodiff-global-mutex", "--repeats", "x"], 2, "'x' is not a valid integer"),
+        (["run", "autodiff-global-mutex", "--repeats", "x"], 2, "--repeats 'x': give a whole"),
+        (
+            ["record", "--watch", "abc", "x.py"],
+            2,
+            "--watch 'abc': give a number of seconds from 0.1 to 1,000,000 "
+            "(try: contention-lab record --help)",
+        ),
+        (["record", "--watch", "nan", "x.py"], 2, "--watch 'nan': give a number of seconds"),
+        (["record", "--watch=0.01", "x.py"], 2, "--watch '0.01': give a number of seconds"),
+        (
+            ["record", "--functions", "--function-entries", "7", "x.py"],
+            2,
+            "--function-entries '7': give a whole number from 1,000 to 100,000,000",
+        ),
+        (["attach", "x"], 2, "PID 'x': give a whole number from 1 (try:"),
+        (["top", "-n", "0", "x.clt"], 2, "--rows '0': give a whole number from 1 (try:"),
+        (["fit", "--cores", "1e", "x.csv"], 2, "--cores '1e': give a number from 1 (try:"),
     ],
 )
 def test_a_mistake_is_one_line_on_stderr(

@@ -9,7 +9,7 @@ import numpy as np
 
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.lock_case import accused
-from contention_lab.diagnosis.sampled_parties import seen_at, stack_samples
+from contention_lab.diagnosis.sampled_parties import held_at, seen_at, stack_samples
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_OVERHEAD,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from contention_lab.analysis import LockRow
     from contention_lab.diagnosis.case_file import CaseFile
+    from contention_lab.diagnosis.finding import Party
 
 KIND: Final = "uncontended-overhead"
 
@@ -68,11 +69,7 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
         return None
     lock, times = accused(rows[0], len(rows)), f"{acquires + again:,} times"
     severity = min(cost_s / max(file.program.wall_s, cpu_s), LARGEST_SEVERITY)
-    counters = file.trace.counters
-    mine = np.isin(counters["lock"], [row.lock.id for row in rows]) & (counters["acquires"] > 0)
-    users = np.unique(counters["thread"][mine]).tolist()
-    samples = stack_samples(file.trace)
-    places = seen_at(file.trace, samples, samples["state"] == State.RUNNABLE, cost_s, users)
+    places = _places(file, rows, cost_s)
     where = f" in {names(places, most=2)}" if places else ""
     return Finding(
         kind=KIND,
@@ -104,6 +101,19 @@ def _of_rows(file: CaseFile, rows: Sequence[LockRow], cost_ns: float) -> Finding
             ),
         ),
     )
+
+
+def _places(file: CaseFile, rows: Sequence[LockRow], cost_s: float) -> tuple[Party, ...]:
+    """Return where it is taken; as far as no such hold is recorded, where its users were seen."""
+    ids = [row.lock.id for row in rows]
+    taken = held_at(file.trace, ids, cost_s)
+    if taken:
+        return taken
+    counters = file.trace.counters
+    mine = np.isin(counters["lock"], ids) & (counters["acquires"] > 0)
+    users = np.unique(counters["thread"][mine]).tolist()
+    samples = stack_samples(file.trace)
+    return seen_at(file.trace, samples, samples["state"] == State.RUNNABLE, cost_s, users)
 
 
 def _recursions(file: CaseFile, rows: Sequence[LockRow]) -> int:

@@ -299,9 +299,11 @@ cl_record_hold(cl_thread *thread, cl_block *block, cl_hold_record *hold, int blo
     hold->flags &= ~CL_HOLD_WANTS_STACK;
     if (__builtin_expect(!blocked, 1)) {
         if (cl_session.level < CL_LEVEL_TRACE) {
-            if (__builtin_expect(hold->flags & CL_HOLD_WATCHED, 0)
+            int sampled = cl_is_sampled(block);
+            if (__builtin_expect(sampled || hold->flags & CL_HOLD_WATCHED, 0)
                 && cl_session.level == CL_LEVEL_PROFILE) {
                 hold->flags |= CL_HOLD_UNCONTENDED;
+                wants_stack |= sampled;
                 hold->stack = wants_stack ? cl_stack_capture(thread->frames, cl_session.stack_depth) : 0;
                 cl_thread_record(thread, CL_HOLDS, hold, sizeof *hold);
             }

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from contention_lab.diagnosis import Diagnosis, diagnose
-from contention_lab.trace import Call, Outcome, State, TraceBuilder, WaitFlag, WaitKind, parse
+from contention_lab.trace import (
+    Call,
+    HoldFlag,
+    Outcome,
+    State,
+    TraceBuilder,
+    WaitFlag,
+    WaitKind,
+    parse,
+)
 
 MS = 1_000_000
 CORES = {"machine": {"cores": 2}}
@@ -334,12 +343,19 @@ def uncontended(
     cost_ns: float | None = 60.0,
     cpu_ms: int = 1000,
     recursions: int = 0,
+    taken_in: dict[str, int] | None = None,
 ) -> Diagnosis:
     meta = dict(CORES) if cost_ns is None else {**CORES, "acquire_cost_ns": cost_ns}
     builder = TraceBuilder(meta=meta, duration_ns=cpu_ms * MS)
     lock = builder.add_lock("threading.Lock", name="counter")
     thread = builder.add_thread("worker")
     builder.add_counter(lock, thread, acquires=acquires, contended=contended, recursions=recursions)
+    enter = builder.add_frame("__enter__", "/usr/lib/python3.11/threading.py", 9)
+    for line, (function, count) in enumerate((taken_in or {}).items()):
+        stack = builder.add_stack(enter, builder.add_frame(function, "/src/sums.py", line))
+        for at in range(count):
+            facts = {"stack": stack, "flags": int(HoldFlag.UNCONTENDED)}
+            builder.add_hold(lock, thread, at * MS, at * MS + 50, site=enter, **facts)
     builder.set_status(process_cpu_ns=cpu_ms * MS)
     return diagnose(parse(builder.bytes()))
 
@@ -351,6 +367,18 @@ def test_millions_of_free_acquires_are_an_overhead() -> None:
     assert diagnosis.verdict == finding.kind == "uncontended-overhead"
     assert finding.severity == pytest.approx(0.24)
     assert "4,000,000 times costs 240 ms, 24 % of the CPU time (60 ns each)" in (finding.summary)
+
+
+def test_code_that_takes_a_free_lock_all_the_time_is_named_by_a_few_holds_of_it() -> None:
+    (finding,) = uncontended(taken_in={"report": 3, "add": 27}).findings
+
+    assert [(party.site.function, party.share) for party in finding.culprits if party.site] == [
+        ("add", pytest.approx(0.9)),
+        ("report", pytest.approx(0.1)),
+    ]
+    assert finding.victims == finding.culprits
+    assert sum(party.thread_s for party in finding.culprits) == pytest.approx(0.24)
+    assert "taking it 4,000,000 times in `add` and `report` costs 240 ms" in finding.summary
 
 
 def test_taking_a_lock_again_counts_as_taking_it() -> None:

@@ -14,6 +14,7 @@
 #define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
 #define CL_GIL_FIRST_NS 3000000000u /* so long beats may take their share of a CPU, then less */
+#define CL_GIL_SLICE_NS 100000u      /* on a core: more than a beat takes */
 #define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
 
 /* What beats may take. A beat costs the program's threads as much again: some 30 us in its own thread, cold. */
@@ -84,9 +85,21 @@ cl_gil_probe_earned(const cl_gil_budget *budget, uint64_t spent_ns)
     return dear <= first ? budget->share * dear : CL_GIL_FIRST_NS + budget->later * (dear - first);
 }
 
+/* From half of a period to one and a half, a period on average. At a steady pace all beats may fall into the
+ * same part of what a program does again and again; and one that waits for the GIL to look at stacks is even
+ * drawn into it. */
+static uint64_t
+cl_gil_probe_uneven(uint64_t period_ns, uint64_t *random)
+{
+    *random ^= *random << 13; /* Marsaglia's xorshift, 2003; never 0 */
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return period_ns / 2 + *random % period_ns;
+}
+
 /* How long to wait until the next beat. */
 static uint64_t
-cl_gil_probe_period(unsigned same, uint64_t began_ns)
+cl_gil_probe_period(unsigned same, uint64_t began_ns, uint64_t *random)
 {
     uint64_t period = same < CL_GIL_SAME ? CL_GIL_PERIOD_NS : CL_GIL_QUIET_NS;
     const cl_gil_budget *budget = cl_gil.is_seen ? &cl_gil_told : &cl_gil_sampled;
@@ -96,7 +109,7 @@ cl_gil_probe_period(unsigned same, uint64_t began_ns)
         uint64_t due = earned_ns - elapsed_ns;
         period = due < period ? period : due > budget->longest_ns ? budget->longest_ns : due;
     }
-    return period;
+    return period > CL_GIL_PERIOD_NS ? cl_gil_probe_uneven(period, random) : period;
 }
 
 /* Gives this thread descriptors of its own, none of which is the program's: those it opens in /proc take no
@@ -114,6 +127,26 @@ cl_gil_probe_part_descriptors(void)
 #endif
 }
 
+/* Asks for short slices, which Linux since 6.12 gives at once: a beat that waits for the core of a thread with the
+ * GIL until that sleeps would find the GIL free, again and again. */
+static void
+cl_gil_probe_be_prompt(void)
+{
+#if defined(__linux__) && defined(SYS_sched_setattr)
+    struct { /* sched_attr of the kernel, its first version */
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } wanted = {.size = sizeof wanted, .policy = SCHED_OTHER, .nice = getpriority(PRIO_PROCESS, 0),
+                .runtime = CL_GIL_SLICE_NS};
+    if (sched_getscheduler(0) == SCHED_OTHER) {
+        syscall(SYS_sched_setattr, 0, &wanted, 0u); /* refused: it samples all the same */
+    }
+#endif
+}
+
 static void *
 cl_gil_probe_main(void *unused)
 {
@@ -123,14 +156,15 @@ cl_gil_probe_main(void *unused)
 #endif
     cl_gil_mine.is_recorders = 1;
     cl_gil_probe_part_descriptors();
+    cl_gil_probe_be_prompt();
     atomic_store_explicit(&cl_gil_probe.native_id, cl_native_thread_id(), memory_order_relaxed);
     const void *last_holder = NULL;
     unsigned same = 0;
-    uint64_t began_ns = cl_monotonic_ns();
+    uint64_t began_ns = cl_monotonic_ns(), random = began_ns | 1u;
     int had_gil = 0;
     cl_activity.own_ids[0] = cl_native_thread_id();
     for (;;) {
-        uint64_t period = cl_gil_probe_period(same, began_ns);
+        uint64_t period = cl_gil_probe_period(same, began_ns, &random);
         cl_park(&cl_gil_probe.stop, 0, cl_monotonic_ns() + period);
         if (atomic_load_explicit(&cl_gil_probe.stop, memory_order_relaxed)) {
             break;

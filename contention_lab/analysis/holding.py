@@ -24,8 +24,8 @@ from contention_lab.analysis.intervals import hold_spans
 from contention_lab.analysis.nested_waits import blocked_calls, nested_waits
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.analysis.readiness import ready_to_run
-from contention_lab.analysis.thread_samples import thread_samples
-from contention_lab.trace import Call, GilFlag, HoldFlag, State
+from contention_lab.analysis.samples_in_holds import CALLS, SamplesInHolds, Seen, alike_key
+from contention_lab.trace import Call, GilFlag, HoldFlag
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,14 +51,6 @@ PARTS: Final = (
 """What a holder may be doing: running Python; running without the GIL; in a system call (input,
 output, sleep); asleep on a lock of the C library; waiting for another lock; for events, items or
 threads; for the GIL; for a CPU that was taken from it or that it did not get; not known."""
-
-OWN_SAMPLES: Final = 8
-"""Samples within a hold from which they alone tell what it was spent on."""
-POOLED_SAMPLES: Final = 3
-"""Samples within all similar holds from which these tell what each was spent on."""
-
-_PYTHON, _NATIVE, _BLOCKED, _NATIVE_LOCK, _GIL = range(5)
-_CALLS: Final = 1 + max(Call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +179,11 @@ def holding(trace: Trace, chosen: Integers | None = None) -> Holding:
     parts = np.zeros((len(index), len(PARTS)), dtype=np.int64)
     parts[:, PARTS.index("unknown")] = every.length_ns[index]
     entry = np.zeros(len(index), dtype=np.int64)
-    calls = np.zeros((len(index), _CALLS))
+    calls = np.zeros((len(index), CALLS))
     count, native = np.zeros((2, len(index)), dtype=np.int64)
     entry[mine] = begin - holds.start_ns
     nested = nested_waits(trace, holds, begin)
-    sampled = _Sampled(trace, every, ready, blocking, at)
+    sampled = SamplesInHolds(trace, every, ready, blocking, at)
     divided = np.zeros((len(mine), len(PARTS)))
     rest = (holds.end_ns - begin).astype(np.float64)
     for name, ns in nested.items():
@@ -228,7 +220,7 @@ def _seen_blocked(divided: Floats, rest: Floats, recorded_ns: Floats) -> None:
 
 
 def _divided(
-    trace: Trace, holds: Spans, ready: Integers, rest: Floats, sampled: _Sampled
+    trace: Trace, holds: Spans, ready: Integers, rest: Floats, sampled: SamplesInHolds
 ) -> dict[str, Floats]:
     """Return what was done in the time of holds outside of recorded waits."""
     records = trace.hold_columns[holds.index]
@@ -238,11 +230,16 @@ def _divided(
     share = np.divide(
         sampled.weight, weight[:, None], out=np.zeros_like(sampled.weight), where=known[:, None]
     )
-    running = share[:, _PYTHON] + share[:, _NATIVE]
-    asleep = share[:, _BLOCKED] + share[:, _NATIVE_LOCK] + share[:, _GIL]
-    on = np.where(measured, np.minimum(records["cpu_ns"], rest), rest * running)
+    running = share[:, Seen.PYTHON] + share[:, Seen.NATIVE]
+    # Who is in a recorded call is blocked there, though it may run in the kernel or lack a core.
+    blocked = share[:, Seen.BLOCKED] + share[:, Seen.CALLING]
+    asleep = blocked + share[:, Seen.NATIVE_LOCK] + share[:, Seen.GIL]
+    on_cpu = running + share[:, Seen.CALLING]
+    outside = np.divide(running, on_cpu, out=np.ones(len(rest)), where=on_cpu > 0)
+    on = np.where(measured, np.minimum(records["cpu_ns"], rest) * outside, rest * running)
     off = rest - on
-    native_of_on = np.divide(share[:, _NATIVE], running, out=np.zeros(len(rest)), where=running > 0)
+    native = share[:, Seen.NATIVE]
+    native_of_on = np.divide(native, running, out=np.zeros(len(rest)), where=running > 0)
     # On the books of the scheduler, but not on a CPU; of sleepers only what samples cannot explain.
     taken = records["preemptions"] > 0
     displaced = np.where(measured & known, np.clip(rest * running - on, 0.0, off), 0.0)
@@ -254,10 +251,12 @@ def _divided(
         "native": on * native_of_on,
         "preempted": displaced,
     }
-    for name, at in (("blocked", _BLOCKED), ("native_lock", _NATIVE_LOCK), ("gil", _GIL)):
-        parts[name] = left * np.divide(
-            share[:, at], asleep, out=np.zeros(len(rest)), where=asleep > 0
-        )
+    for name, seen in (
+        ("blocked", blocked),
+        ("native_lock", share[:, Seen.NATIVE_LOCK]),
+        ("gil", share[:, Seen.GIL]),
+    ):
+        parts[name] = left * np.divide(seen, asleep, out=np.zeros(len(rest)), where=asleep > 0)
     alone = measured & ~known & ~taken
     parts["blocked"] += np.where(alone, left * _gil_free(trace, holds, ready), 0.0)
     unseen = ~known & ~measured
@@ -276,7 +275,7 @@ def _gil_kept(trace: Trace, holds: Spans) -> Floats:
     counted = np.isin(trace.gil_totals["thread"], holds.thread)
     sites = trace.hold_columns["site"][holds.index]
     _, alike, count = np.unique(
-        _alike(sites, holds.length_ns), return_inverse=True, return_counts=True
+        alike_key(sites, holds.length_ns), return_inverse=True, return_counts=True
     )
     kept = np.maximum(0.0, 1.0 - float(trace.gil_totals["holds"][counted].sum()) / count)[alike]
     kept[~np.isin(holds.thread, trace.gil_totals["thread"][counted])] = 0.0
@@ -307,90 +306,3 @@ def _gil_free(trace: Trace, holds: Spans, ready: Integers) -> Floats:
         held - own, looks, out=np.ones(len(looks)), where=looks > 0
     )
     return free_share
-
-
-class _Sampled:
-    """Samples within holds.
-
-    Attributes
-    ----------
-    weight
-        Shape (holds, 5): time seen running Python, running without the GIL, blocked, in a lock of
-        the C library, waiting for the GIL.
-    calls
-        Shape (holds, calls): shares of `blocked`.
-    count, native
-        Samples within each hold, and of them those running without the GIL.
-    """
-
-    def __init__(
-        self,
-        trace: Trace,
-        every: Spans,
-        ready: Integers,
-        blocking: npt.NDArray[np.bool_],
-        chosen: Integers,
-    ) -> None:
-        samples = thread_samples(trace)
-        start, end, time = on_one_line(
-            (every.thread, ready), (every.thread, every.end_ns), (samples.thread, samples.time_ns)
-        )
-        first, last = np.searchsorted(time, start), np.searchsorted(time, end)
-        # Of most holds there is no sample; sums are made for the others only.
-        seen = np.flatnonzero((last > first) & blocking)
-        first, last = first[seen], last[seen]
-        python = trace.meta.get("python")
-        no_gil = isinstance(python, dict) and python.get("gil") is False
-        runs = samples.state == State.RUNNABLE
-        native = runs & ~samples.has_gil & (not no_gil)
-
-        def within(mask: npt.NDArray[np.bool_], what: Any) -> Floats:
-            until = np.concatenate([[0.0], np.cumsum(np.where(mask, what, 0.0))])
-            sums: Floats = until[last] - until[first]
-            return sums
-
-        states = (
-            runs & ~native,
-            native,
-            samples.state == State.BLOCKED,
-            samples.state == State.AWAITS_LOCK,
-            samples.state == State.AWAITS_GIL,
-        )
-        own = np.zeros((len(seen), 5 + _CALLS))
-        for column, mask in enumerate(states):
-            own[:, column] = within(mask, samples.weight_ns)
-        for call in Call:
-            own[:, 5 + call] = within(samples.call == call, samples.weight_ns)
-        counts = (last - first).astype(np.int64)
-        sites = trace.hold_columns["site"]
-        length = every.length_ns
-        groups, group = np.unique(_alike(sites[seen], length[seen]), return_inverse=True)
-        pooled = np.zeros((len(groups) + 1, own.shape[1]))
-        for column in range(own.shape[1]):
-            pooled[:-1, column] = np.bincount(group, weights=own[:, column], minlength=len(groups))
-        enough = np.append(np.bincount(group, weights=counts, minlength=len(groups)), 0)
-        pooled[enough < POOLED_SAMPLES] = 0.0
-        key = _alike(sites[chosen], length[chosen])
-        at = np.searchsorted(groups, key)
-        at = np.where((at < len(groups)) & (np.append(groups, -1)[at] == key), at, len(groups))
-        weight = pooled[at]
-        row = np.searchsorted(seen, chosen)
-        sampled = np.append(seen, -1)[row] == chosen
-        row = row[sampled]
-        self.count: Integers = np.zeros(len(chosen), dtype=np.int64)
-        self.native: Integers = np.zeros(len(chosen), dtype=np.int64)
-        self.count[sampled] = counts[row]
-        self.native[sampled] = within(native, 1.0)[row].astype(np.int64)
-        many = np.flatnonzero(sampled)[counts[row] >= OWN_SAMPLES]
-        weight[many] = own[row[counts[row] >= OWN_SAMPLES]]
-        self.weight: Floats = weight[:, :5]
-        calls = weight[:, 5:]
-        whole = calls.sum(axis=1, keepdims=True)
-        self.calls: Floats = np.divide(calls, whole, out=np.zeros_like(calls), where=whole > 0)
-
-
-def _alike(site: npt.NDArray[Any], length_ns: Integers) -> Integers:
-    """Return a key that holds of about one length at one place share."""
-    octave = np.frexp(np.maximum(1, length_ns).astype(np.float64))[1] // 2
-    key: Integers = site.astype(np.int64) << 8 | octave
-    return key

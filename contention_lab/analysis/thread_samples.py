@@ -16,6 +16,7 @@ import numpy as np
 from contention_lab.analysis.intervals import LAST_TIME_NS
 from contention_lab.analysis.overlap import on_one_line
 from contention_lab.trace import GilFlag, State
+from contention_lab.trace.layer_schema import BlockingFlag
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,6 +43,9 @@ class Samples:
         As `State` and `Call`.
     has_gil
         Whether the thread had the GIL at this look; False on builds without one.
+    in_call
+        Whether it was in a blocking call that the layer below Python recorded: one that runs then
+        does so in the kernel, or has been woken and waits for a core.
     weight_ns
         The time it stands for, int64.
     """
@@ -51,6 +55,7 @@ class Samples:
     state: npt.NDArray[np.uint16]
     call: npt.NDArray[np.uint16]
     has_gil: npt.NDArray[np.bool_]
+    in_call: npt.NDArray[np.bool_]
     weight_ns: Integers
 
 
@@ -64,7 +69,10 @@ def thread_samples(trace: Trace) -> Samples:
     begins = np.flatnonzero(np.diff(looks, prepend=-LONGEST_NS) > SAME_LOOK_NS)
     period = np.minimum(np.diff(looks[begins], prepend=0), LONGEST_NS)
     look = np.searchsorted(looks[begins], time, side="right") - 1
-    state = np.where(_awaiting_gil(trace, records, time), State.AWAITS_GIL, records["state"])
+    thread = records["thread"].astype(np.int64)
+    awaiting = _during(trace.gil_waits, trace.gil_waits["end_ns"], thread, time)
+    state = np.where(awaiting, State.AWAITS_GIL, records["state"])
+    in_call = _during(trace.blocking, _call_ends(trace), thread, time)
     runs = state == State.RUNNABLE
     has_gil, known = np.zeros(len(records), dtype=np.bool_), np.ones(len(records), dtype=np.bool_)
     if len(gil):
@@ -84,22 +92,30 @@ def thread_samples(trace: Trace) -> Samples:
         state=state[order].astype(np.uint16),
         call=records["call"][order],
         has_gil=has_gil[order],
+        in_call=in_call[order],
         weight_ns=period[look][order],
     )
 
 
-def _awaiting_gil(trace: Trace, records: Records, time: Integers) -> npt.NDArray[np.bool_]:
-    """Tell which samples were taken during a recorded wait for the GIL."""
-    waits = trace.gil_waits
-    if not len(waits):
-        return np.zeros(len(records), dtype=np.bool_)
-    thread = waits["thread"].astype(np.int64)
+def _call_ends(trace: Trace) -> npt.NDArray[np.uint64]:
+    """Return when recorded calls ended; those that are not seen to end last as long as it."""
+    calls = trace.blocking
+    is_open = calls["flags"] & int(BlockingFlag.OPEN) != 0
+    ends: npt.NDArray[np.uint64] = np.where(is_open, np.uint64(trace.duration_ns), calls["end_ns"])
+    return ends
+
+
+def _during(
+    spans: Records, ends: npt.NDArray[np.uint64], thread: Integers, time: Integers
+) -> npt.NDArray[np.bool_]:
+    """Tell which samples were taken within spans of their thread."""
+    if not len(spans):
+        return np.zeros(len(time), dtype=np.bool_)
+    of = spans["thread"].astype(np.int64)
     start, end = (
-        np.minimum(waits[name], LAST_TIME_NS).astype(np.int64) for name in ("start_ns", "end_ns")
+        np.minimum(one, LAST_TIME_NS).astype(np.int64) for one in (spans["start_ns"], ends)
     )
-    start_key, end_key, key = on_one_line(
-        (thread, start), (thread, end), (records["thread"].astype(np.int64), time)
-    )
+    start_key, end_key, key = on_one_line((of, start), (of, end), (thread, time))
     begun = np.searchsorted(np.sort(start_key), key, side="right")
     ended = np.searchsorted(np.sort(end_key), key, side="right")
     during: npt.NDArray[np.bool_] = begun > ended

@@ -5,17 +5,27 @@ It judges nothing: whether being blocked is what is wrong, the findings decide.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from contention_lab.analysis.sites import user_frame
+from contention_lab.analysis.sums import summed
 from contention_lab.diagnosis.finding import Remedy
+from contention_lab.diagnosis.thresholds import MOSTLY
 from contention_lab.diagnosis.wording import name, names
 from contention_lab.trace import Call
-from contention_lab.trace.layer_schema import WorldCall
+from contention_lab.trace.layer_schema import BlockingFlag, WorldCall
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from contention_lab.analysis.holding import HeldTime
     from contention_lab.diagnosis.finding import Party
     from contention_lab.diagnosis.lock_case import LockCase
+    from contention_lab.trace import Frame, Trace
 
 CALLS: Final = {
     Call.OTHER: "a system call",
@@ -53,6 +63,41 @@ WORLD_CALLS: Final = {
 """Recorded calls that say more than their kind."""
 
 
+def at_calls(trace: Trace, case: LockCase) -> LockCase:
+    """Return a case with its culprits where they are blocked, as far as such calls are recorded.
+
+    A holder that also computes under the lock may have been seen at that, when others came to wait.
+    """
+    calls = trace.blocking
+    mine = np.isin(calls["lock"], [row.lock.id for row in case.rows]) & (calls["stack"] != 0)
+    mine &= calls["flags"] & int(BlockingFlag.STACK_LATER | BlockingFlag.OPEN) == 0
+    chosen = calls[mine]
+    blocked = summed(chosen["stack"], (chosen["end_ns"] - chosen["start_ns"]).astype(np.int64))
+    stacks = {trace.stack(stack): ns for stack, ns in blocked.items()}
+    return replace(case, culprits=tuple(_at_calls(party, stacks) for party in case.culprits))
+
+
+def _at_calls(party: Party, stacks: Mapping[tuple[Frame, ...], float]) -> Party:
+    code = _function(party.code)
+    mine = {
+        stack: ns for stack, ns in stacks.items() if code in [_function(frame) for frame in stack]
+    }
+    functions: dict[object, float] = defaultdict(float)
+    lines: dict[Frame | None, float] = defaultdict(float)
+    for stack, ns in mine.items():
+        frame = user_frame(stack)
+        functions[_function(frame)] += ns
+        lines[frame] += ns
+    if lines.get(party.site, 0.0) >= MOSTLY * sum(lines.values()):
+        return party
+    most = max(functions, key=lambda function: functions[function])
+    heaviest = max(
+        (stack for stack in mine if _function(user_frame(stack)) == most),
+        key=lambda stack: mine[stack],
+    )
+    return replace(party, site=user_frame(heaviest), stack=heaviest)
+
+
 def across(case: LockCase) -> str:
     """Return what a lock is held across: a function, or a kind of call."""
     call, world = most_of(case), case.held.world
@@ -88,7 +133,8 @@ def move_out(case: LockCase, gain: float) -> Remedy:
 
 
 def _same_function(culprit: Party) -> bool:
-    here, there = culprit.site, culprit.code
-    if here is None or there is None:
-        return here is there
-    return (here.filename, here.function) == (there.filename, there.function)
+    return _function(culprit.site) == _function(culprit.code)
+
+
+def _function(frame: Frame | None) -> tuple[str, str] | None:
+    return None if frame is None else (frame.filename, frame.function)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.diagnosis.blocked_in import across, calls_s, move_out
+from contention_lab.diagnosis.blocked_in import across, at_calls, calls_s, move_out
 from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.serialised_by_lock import waiting_threads
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
     LEAST_BLOCKED,
     LEAST_KNOWN,
+    LEAST_NATIVE_LOOKS,
+    LEAST_SAMPLES,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
-    MOST_NATIVE_BESIDE_IO,
+    MOST_BESIDE_IO,
+    MOSTLY,
 )
 from contention_lab.diagnosis.wording import (
     duration,
@@ -42,13 +45,18 @@ def find(file: CaseFile) -> Iterator[Finding]:
       of another thread holds it;
     - what that thread did meanwhile is known for most of that time;
     - of the time its code is responsible for (not waiting for the GIL or a CPU) it was blocked in
-      system calls for nearly all: input, output, sleep, other processes;
+      system calls for nearly all: input, output, sleep, other processes; or it was seen in them for
+      most, so that each wait would be less than half as long without them, and all the rest was
+      Python, which only prepares what is written or takes up what is read;
     - next to none of it was work of native code, which would go on one at a time if only the
       input and output were moved out of the lock.
 
     Severity is the share of the users' time.
     """
-    return (finding for case in file.cases if (finding := of_lock(case)))
+    for case in file.cases:
+        finding = of_lock(at_calls(file.trace, case))
+        if finding is not None:
+            yield finding
 
 
 def of_lock(case: LockCase) -> Finding | None:
@@ -73,13 +81,22 @@ def of_lock(case: LockCase) -> Finding | None:
 
 
 def waits_outside(held: HeldTime) -> bool:
-    """Tell whether holders did next to nothing but wait for the world outside."""
+    """Tell whether holders wait for the world outside, and do nothing else worth a word."""
     known = held.total_s - held.parts["unknown"]
+    if known < LEAST_KNOWN * held.total_s or _works_natively(held):
+        return False
+    if held.own_share("blocked") >= LEAST_BLOCKED:
+        return True
+    # Nearly all can be told from a few samples; most takes more of them, or recorded calls.
+    sampled_s = held.parts["blocked"] if held.samples >= LEAST_SAMPLES else 0.0
     return (
-        known >= LEAST_KNOWN * held.total_s
-        and held.own_share("blocked") >= LEAST_BLOCKED
-        and held.own_share("native") <= MOST_NATIVE_BESIDE_IO
+        max(sampled_s, sum(held.world.values())) > MOSTLY * held.own_s
+        and held.own_share("blocked", "python", "native") >= 1.0 - MOST_BESIDE_IO
     )
+
+
+def _works_natively(held: HeldTime) -> bool:
+    return held.native_samples >= LEAST_NATIVE_LOOKS and held.own_share("native") > MOST_BESIDE_IO
 
 
 def summary(case: LockCase) -> str:

@@ -76,12 +76,17 @@ rests on it."""
 
 LEAST_BLOCKED: Final = 0.8
 """Share of the time that code under a lock spends in system calls, from which it is said to do
-input and output under it: a request and a little work on its answer. What computes as well for a
-good part of the time is serialised whatever is done about the input and output."""
+input and output under it, whatever it does in the rest: a request and a little work on its answer.
+What waits for other locks and for other threads as well for a good part of the time is serialised
+whatever is done about the input and output."""
 
-MOST_NATIVE_BESIDE_IO: Final = 0.05
-"""Share of native work, which could use another core, up to which input and output are all that is
-wrong with a lock."""
+MOST_BESIDE_IO: Final = 0.05
+"""Share of anything but Python, above all of native work, which could use another core, up to which
+input and output are all that is wrong with a lock."""
+
+LEAST_NATIVE_LOOKS: Final = 3
+"""Looks at holders that must have found native work, for there to be any: who is just getting the
+GIL, or giving it away, is seen without it, too."""
 
 LEAST_ONE_PATH: Final = 0.8
 """Share of the blame that one function must have to be called the one that others wait for."""
@@ -111,7 +116,8 @@ few have more, and the rest has a small part of the waiting."""
 
 LEAST_BUSY: Final = 0.8
 """Share of the time with somebody waiting in which whoever is waited for must be in no recorded
-wait itself, to be called the bottleneck. One that waits more is waiting for somebody further on."""
+wait itself, to be called the bottleneck. One that waits more is waiting for somebody further on;
+waiting for the lock of what all of them use, as on a busy machine, does not count."""
 
 LEAST_WORK_OF_WAIT: Final = 0.1
 """How much waiters must work (together, against the time with somebody waiting) to be called

@@ -18,7 +18,7 @@ from contention_lab.trace import (
     WaitKind,
     parse,
 )
-from contention_lab.trace.layer_schema import WorldCall
+from contention_lab.trace.layer_schema import BlockingFlag, WorldCall
 
 MS = 1_000_000
 
@@ -80,6 +80,47 @@ def test_recorded_calls_outdo_what_few_samples_say() -> None:
     assert time.world == {
         WorldCall.FSYNC: pytest.approx(0.058),
         WorldCall.WRITE: pytest.approx(0.032),
+    }
+
+
+def test_who_runs_in_a_recorded_call_is_blocked_in_it_and_does_no_native_work() -> None:
+    holder = Holder(cpu_ms=60.0, preemptions=1)
+    holder.samples(0, 30, State.RUNNABLE)  # in the kernel, or woken and without a core
+    holder.samples(30, 60, State.BLOCKED, Call.WRITE)
+    holder.samples(60, 90, State.RUNNABLE, gil=1)
+    holder.samples(90, 100, State.RUNNABLE)
+    holder.builder.add_layer_event(
+        ChunkKind.BLOCKING,
+        end_ns=60 * MS,
+        thread=holder.thread,
+        lock=holder.lock,
+        call=int(WorldCall.FSYNC),
+    )
+    # Of 70 looks at which it was on the books for a core, 40 were outside of the call: so was its
+    # CPU time, and a quarter of that without the GIL.
+    on_ms = 60.0 * 40 / 70
+    assert held(holder.trace()) == {
+        "python": pytest.approx(on_ms * 0.75, rel=0.02),
+        "native": pytest.approx(on_ms * 0.25, rel=0.02),
+        "blocked": pytest.approx(60.0),
+        "preempted": pytest.approx(40.0 - on_ms, rel=0.02),
+    }
+
+
+def test_a_call_that_is_not_seen_to_end_lasts_as_long_as_the_recording() -> None:
+    holder = Holder()
+    holder.samples(0, 100, State.RUNNABLE)
+    holder.builder.add_layer_event(
+        ChunkKind.BLOCKING,
+        start_ns=20 * MS,
+        thread=holder.thread,
+        lock=holder.lock,
+        call=int(WorldCall.FSYNC),
+        flags=int(BlockingFlag.OPEN),
+    )
+    assert held(holder.trace()) == {
+        "native": pytest.approx(20.0, rel=0.03),
+        "blocked": pytest.approx(80.0, rel=0.03),
     }
 
 

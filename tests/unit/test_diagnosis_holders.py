@@ -8,7 +8,8 @@ import pytest
 from coordination_scene import Scene
 
 from contention_lab.diagnosis import Diagnosis, diagnose
-from contention_lab.trace import Call, State, Trace, TraceBuilder, WaitKind, parse
+from contention_lab.trace import Call, ChunkKind, State, Trace, TraceBuilder, WaitKind, parse
+from contention_lab.trace.layer_schema import WorldCall
 
 MS = 1_000_000
 
@@ -27,6 +28,7 @@ class Cache:
         call: int = Call.SOCKET,
         gil: bool = False,
         native: float = 0.0,
+        python: float = 0.0,
         turns: int = 20,
         hold_ms: int = 20,
         period_ms: int = 40,
@@ -69,15 +71,16 @@ class Cache:
                 )
             for at in range(round(hold_ms * known)):
                 time = start + at * MS + MS // 2
-                is_native = at < hold_ms * native
+                runs = at < hold_ms * native or at >= hold_ms * (1.0 - python)
                 builder.add_state(
                     time,
                     holder,
-                    State.RUNNABLE if is_native else state,
-                    call=0 if is_native or state != State.BLOCKED else call,
+                    State.RUNNABLE if runs else state,
+                    call=0 if runs or state != State.BLOCKED else call,
                 )
             for at in range(period_ms):
                 mine = gil and hold_ms * native <= at < hold_ms
+                mine = mine or hold_ms * (1.0 - python) <= at < hold_ms
                 builder.add_gil_sample(
                     start + at * MS + MS // 2 + 1000,
                     holder if mine else readers[0] if gil_always else 0,
@@ -145,6 +148,25 @@ def test_without_nearly_all_of_it_blocked_it_is_not(changes: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
+    ("changes", "is_held_across_io"),
+    [
+        ({"python": 0.3}, True),  # what is written is prepared under the lock, too
+        ({"python": 0.6}, False),  # it is mostly that
+        ({"python": 0.3, "native": 0.1}, False),  # some of that another core could do
+        ({"python": 0.3, "turns": 1, "hold_ms": 15}, False),  # as far as is known
+        ({"turns": 1, "hold_ms": 15}, True),  # it does not take much to know that it does nothing
+    ],
+)
+def test_python_beside_io_changes_nothing_while_the_lock_is_held_for_io_for_most(
+    changes: dict[str, Any], *, is_held_across_io: bool
+) -> None:
+    diagnosis = Cache(**changes, same_path=True).diagnosis()
+
+    assert (diagnosis.verdict == "held-across-io") == is_held_across_io
+    assert (diagnosis.verdict == "serialised-by-lock") != is_held_across_io
+
+
+@pytest.mark.parametrize(
     ("changes", "remedy"),
     [
         ({"native": 0.3}, "move-io-out"),
@@ -162,6 +184,33 @@ def test_of_a_lock_held_across_io_and_work_both_are_said(
     assert (finding.evidence.get("waited_while_holder_in_socket_s") or 0.0) == pytest.approx(
         0.0 if changes.get("state") else 1.6 * (1.0 - changes["native"]), rel=0.01
     )
+
+
+@pytest.mark.parametrize(("of_it", "function"), [(0.9, "receive"), (0.2, "fetch")])
+def test_what_a_lock_is_held_across_is_where_calls_are_recorded(
+    of_it: float, function: str
+) -> None:
+    cache = Cache()
+    builder = cache.builder
+    refresh = builder.add_frame("Cache.refresh", "/src/cache.py", 21)
+    there = builder.add_stack(builder.add_frame("receive", "/src/net.py", 70), refresh)
+    seen = builder.add_stack(builder.add_frame("fetch", "/src/net.py", 7), refresh)
+    elsewhere = builder.add_stack(builder.add_frame("listen", "/src/net.py", 90))
+    for turn in range(20):
+        start = turn * 40 * MS
+        middle = start + round(of_it * 20 * MS)
+        for stack, begin, end in (
+            (there, start, middle),
+            (seen, middle, start + 20 * MS),
+            (elsewhere, start + 20 * MS, start + 40 * MS),
+        ):
+            call = {"call": int(WorldCall.RECV), "thread": 1, "lock": 1, "stack": stack}
+            builder.add_layer_event(ChunkKind.BLOCKING, start_ns=begin, end_ns=end, **call)
+    (finding,) = cache.diagnosis().findings
+
+    assert finding.culprits[0].site is not None
+    assert finding.culprits[0].site.function == function
+    assert f"across `{function}` (network traffic)" in finding.summary
 
 
 def test_a_sleep_that_may_set_the_pace_is_no_certain_gain() -> None:

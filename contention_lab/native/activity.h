@@ -263,8 +263,9 @@ cl_activity_rest(cl_ring *ring, _Atomic uint32_t *stop)
     uint64_t now = cl_now();
     if (now - cl_activity.last_load_ns >= cl_activity.load_every_ns) {
         cl_activity.last_load_ns = now;
+        uint64_t begun_ns = cl_thread_cpu_ns(); /* waiting for a core costs the program nothing */
         cl_activity_load(ring);
-        uint64_t cost_ns = 100u * (cl_now() - now);
+        uint64_t cost_ns = 100u * (cl_thread_cpu_ns() - begun_ns);
         cl_activity.load_every_ns = cost_ns > CL_LOAD_EVERY_NS ? cost_ns : CL_LOAD_EVERY_NS;
     }
     if (cl_session.level < CL_LEVEL_PROFILE

@@ -14,7 +14,7 @@
 #define CL_GIL_QUIET_NS 8000000 /* while one thread has it to itself: a wake-up costs some 30 us */
 #define CL_GIL_SAME 20          /* samples with the same last holder, from which that is assumed */
 #define CL_GIL_FIRST_NS 3000000000u /* so long beats may take their share of a CPU, then less */
-#define CL_GIL_SLICE_NS 100000u      /* on a core: more than a beat takes */
+#define CL_GIL_SLICE_NS 500000u      /* on a core: more than a beat takes, much less than is usual */
 #define CL_GIL_RING_BYTES (1u << 18) /* of all kinds: the writer may be away for two seconds */
 
 /* What beats may take. A beat costs the program's threads as much again: some 30 us in its own thread, cold. */

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.processes import SHARED
+from contention_lab.analysis.sites import is_user_code
 from contention_lab.diagnosis.coordination_parties import waiting_places
 from contention_lab.diagnosis.thresholds import (
     LEAST_SELF_SUPPLIED,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
     from contention_lab.diagnosis.lock_case import LockCase
+    from contention_lab.trace import Lock
 
 
 ACQUITTAL: Final = "No lock limits this program"
@@ -94,8 +97,21 @@ def _whole(file: CaseFile) -> str:
         )
     return (
         f"{ACQUITTAL}: its threads waited {share} for locks, "
-        f"{duration(worst.wait_s)} of it for `{worst.lock.label}`, the most waited for{native}."
+        f"{duration(worst.wait_s)} of it for {_named(worst.lock)}, the most waited for{native}."
     )
+
+
+def _named(lock: Lock) -> str:
+    """Return a lock's label; one that Python's own modules made for themselves is said to be so."""
+    if lock.site is not None:
+        is_pythons = not is_user_code(lock.site.filename)
+    else:
+        module, dot, _ = lock.name.partition(".")
+        is_pythons = (
+            dot != "" and module in sys.stdlib_module_names and lock.type.startswith("threading.")
+        )
+    said = ", a lock inside Python's standard library" if is_pythons else ""
+    return f"`{lock.label}`{said}"
 
 
 def _in_native_code(file: CaseFile) -> str:

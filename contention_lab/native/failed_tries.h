@@ -56,7 +56,9 @@ cl_tries_end(cl_thread *thread, uint64_t now)
     wait->spin_ns = spun ? length : wait->spin_cpu_ns;
     wait->park_ns = length - wait->spin_ns;
     tries->count = 0;
-    cl_block *block = length == 0 ? NULL : cl_block_known(thread, wait->lock);
+    /* One try at a lock that the thread has itself asks whether it is held (Condition._is_owned): no wait. */
+    int asked = wait->spins == 1 && wait->holder == thread->id;
+    cl_block *block = length == 0 || asked ? NULL : cl_block_known(thread, wait->lock);
     if (block != NULL) {
         cl_add(&block->value[CL_C_WAIT_NS], length);
         cl_add(&block->value[CL_C_SPIN_NS], wait->spin_ns);

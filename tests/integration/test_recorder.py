@@ -149,6 +149,19 @@ def test_failed_tries_are_all_counted_and_detailed_now_and_then(path: Path) -> N
     assert counter(trace, "contended", "polled") == 0
 
 
+def test_one_try_at_a_lock_that_the_thread_has_itself_is_no_wait(path: Path) -> None:
+    own, other = Mutex("own"), Mutex("other")
+    with cl.record(path):
+        with own:
+            assert not own.acquire(blocking=False)
+        with other:
+            pass
+    trace = cl.load(path)
+    assert counter(trace, "failed_tries", "own") == 1
+    assert counter(trace, "wait_ns", "own") == 0
+    assert trace.waits["end_ns"].tolist() == trace.waits["start_ns"].tolist()
+
+
 def test_asking_whether_another_thread_holds_a_lock_is_a_try_that_fails(path: Path) -> None:
     lock, free = Mutex("watched"), Mutex("free")
 

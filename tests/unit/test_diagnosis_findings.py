@@ -378,6 +378,26 @@ def test_healthy_says_how_little_was_waited() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "made", "said"),
+    [
+        ("", ("<module>", "/usr/lib/python3.11/threading.py", 818), "`threading:<module>:818`"),
+        ("logging._lock", None, "`logging._lock`"),
+    ],
+)
+def test_an_acquitted_lock_that_python_made_for_itself_is_said_to_be_pythons(
+    name: str, made: tuple[str, str, int] | None, said: str
+) -> None:
+    builder = TraceBuilder(duration_ns=1000 * MS)
+    site = 0 if made is None else builder.add_frame(*made)
+    lock = builder.add_lock("threading.Lock", name=name, site=site)
+    builder.add_wait(lock, builder.add_thread("worker", end_ns=1000 * MS), 0, MS)
+
+    summary = diagnose(parse(builder.bytes())).summary
+
+    assert f"for {said}, a lock inside Python's standard library, the most waited" in summary
+
+
 # The contract
 
 

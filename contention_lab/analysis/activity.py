@@ -132,6 +132,13 @@ class Activity:
         waited = self.waiting(thread).covered_ns(lived.start_ns, lived.end_ns)
         return lived.total_ns - int(waited.sum())
 
+    def entering_ns(self, thread: int, locks: Collection[int], windows: Windows) -> int:
+        """Return how long a thread or task waited, within windows, for one of certain locks."""
+        spans = lock_waits(self.trace)
+        mine = (spans.thread == thread) & np.isin(spans.lock, list(locks))
+        waited = Windows.union(spans.start_ns[mine], spans.end_ns[mine])
+        return int(waited.covered_ns(windows.start_ns, windows.end_ns).sum())
+
     def on_cpu_share(self, thread: int) -> float | None:
         """Return the share of its time wanting a CPU that a thread had one; None if not known."""
         records = self.trace.states

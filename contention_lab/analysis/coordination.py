@@ -159,6 +159,15 @@ class CoordinationCase:
         """Share of the waiting that threads which wait for the very same thing ended for good."""
         return self._own_share(self.ender)
 
+    @property
+    def mutual_share(self) -> float:
+        """Share of the waiting after which one was woken by a thread that waits at this place, too.
+
+        For the very same thing, or for another that was made at the same place.
+        """
+        own = np.isin(self.waker, np.unique(self.thread))
+        return int((self.end_ns - self.start_ns)[own].sum()) / self.wait_ns if self.wait_ns else 0.0
+
     def _own_share(self, who: Ids) -> float:
         if not self.wait_ns:
             return 0.0

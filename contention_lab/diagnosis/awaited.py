@@ -13,14 +13,22 @@ import numpy as np
 
 from contention_lab.analysis.coordination import Purpose
 from contention_lab.analysis.overtaking import Visits, visits
+from contention_lab.analysis.passed_turns import LEAST_WAKEUPS, MOST_USES
 from contention_lab.analysis.sites import is_user_code, user_frame
 from contention_lab.analysis.sums import summed
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis.coordination_parties import places, waking_stacks
-from contention_lab.diagnosis.thresholds import LEAST_COVERED
+from contention_lab.diagnosis.thresholds import (
+    LEAST_BUSY,
+    LEAST_COVERED,
+    LEAST_SELF_SUPPLIED,
+    MOSTLY,
+)
 from contention_lab.trace import WaitKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contention_lab.analysis.activity import Activity, Doing
     from contention_lab.analysis.coordination import CoordinationCase
     from contention_lab.diagnosis.finding import Party
@@ -72,15 +80,34 @@ class Awaited:
 
         The mean over the wakers, weighted by the waiting they ended.
         """
-        whole = busy = 0.0
+        return self._share_of_wakers(self.activity.busy_ns)
+
+    @cached_property
+    def entering_share(self) -> float:
+        """Share of that time in which they waited for the lock of the very thing, to do their part.
+
+        Who holds it then is one of those who wait, or one of their own: nobody further on.
+        """
+        return self._share_of_wakers(
+            lambda thread, windows: self.activity.entering_ns(thread, self.case.locks, windows)
+        )
+
+    @property
+    def is_bottleneck(self) -> bool:
+        """Whether they hardly ever wait for anybody further on, and mostly do not wait at all."""
+        if self.busy_share >= LEAST_BUSY or self.busy_share < MOSTLY:
+            return self.busy_share >= LEAST_BUSY
+        return self.busy_share + self.entering_share >= LEAST_BUSY
+
+    def _share_of_wakers(self, measure: Callable[[int, Windows], int]) -> float:
+        whole = part = 0.0
         for waker in self.wakers:
             lived = self.case.windows.within(*self.activity.life(waker))
             if lived.total_ns:
                 weight = self.case.wakers[waker]
-                free = self.activity.busy_ns(waker, lived)
-                busy += weight * free / lived.total_ns
+                part += weight * measure(waker, lived) / lived.total_ns
                 whole += weight
-        return busy / whole if whole else 0.0
+        return part / whole if whole else 0.0
 
     @cached_property
     def doing(self) -> Doing:
@@ -105,6 +132,29 @@ class Awaited:
     def parties(self) -> tuple[Party, ...]:
         """The same as places."""
         return places(self.trace, self.stacks, self.case.wait_ns / 1e9)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a signal is made for each wait: who makes one has asked somebody for something.
+
+        That may be an answer, or a turn at a lock that the program has made itself.
+        """
+        case = self.case
+        return (
+            case.purpose in (Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT)
+            and len(case.index) >= LEAST_WAKEUPS
+            and len(case.index) <= MOST_USES * len(case.locks)
+        )
+
+    @property
+    def is_mutual(self) -> bool:
+        """Whether threads wait for one another: those who wait are those who end the waiting."""
+        case = self.case
+        if len(case.waiters) < 2 or case.woken_share < MOSTLY:
+            return False
+        return case.self_supplied_share >= LEAST_SELF_SUPPLIED or (
+            self.asks and case.mutual_share >= MOSTLY
+        )
 
     @cached_property
     def visits(self) -> Visits | None:

@@ -10,7 +10,6 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.flow import Flow, flow
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
-    LEAST_BUSY,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
     MOST_TAKES_OF_CONSUMER,
@@ -34,8 +33,9 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     - threads or tasks spend a tenth of their time or more waiting for room in it;
     - most of that waiting is ended by consumers that take something out;
-    - while somebody waits, these are hardly ever in a recorded wait themselves: it is their own
-      code that takes the time, and a larger buffer would only fill up later.
+    - while somebody waits, these are hardly ever in a recorded wait themselves, unless for the lock
+      of the buffer, to take something out: it is their own code that takes the time, and a larger
+      buffer would only fill up later.
 
     In a buffer that the program has made of conditions, or of semaphores that producers take and
     consumers give back, waiting is for room where those waited for consume: see `flow`. Consumers
@@ -55,7 +55,7 @@ def is_true_of(awaited: Awaited) -> bool:
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
         and case.woken_share >= MOSTLY
-        and awaited.busy_share >= LEAST_BUSY
+        and awaited.is_bottleneck
         and flow(awaited) is Flow.FOR_ROOM
         and (
             case.purpose is not Purpose.CONDITION

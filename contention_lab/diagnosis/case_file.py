@@ -35,6 +35,7 @@ from contention_lab.diagnosis.errand import Errand, errand
 from contention_lab.diagnosis.lock_case import LockCase, Program, accused
 from contention_lab.diagnosis.lock_parties import LockParties
 from contention_lab.diagnosis.retries import do_that_anyway, sleep_between
+from contention_lab.diagnosis.sides import sides
 from contention_lab.diagnosis.thresholds import CASES, COORDINATION_CASES, HOLDS_EXAMINED, MOSTLY
 from contention_lab.trace import Level
 
@@ -102,7 +103,9 @@ class CaseFile:
     @cached_property
     def coordination(self) -> tuple[CoordinationCase, ...]:
         """Waits for others to do something, by what for, the most waited for first."""
-        return coordination(self.trace)[:COORDINATION_CASES]
+        cases = coordination(self.trace)[:COORDINATION_CASES]
+        parts = (side for case in cases for side in sides(self.trace, case))
+        return tuple(sorted(parts, key=lambda case: -case.wait_ns))
 
     @cached_property
     def awaited(self) -> tuple[Awaited, ...]:

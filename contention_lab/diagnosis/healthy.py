@@ -10,7 +10,6 @@ from contention_lab.analysis.processes import SHARED
 from contention_lab.analysis.sites import is_user_code
 from contention_lab.diagnosis.coordination_parties import waiting_places
 from contention_lab.diagnosis.thresholds import (
-    LEAST_SELF_SUPPLIED,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
     MOSTLY,
@@ -143,12 +142,10 @@ def _is_mutual(awaited: Awaited) -> bool:
     """
     case = awaited.case
     return (
-        len(case.waiters) > 1
-        and case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
+        case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
-        and case.woken_share >= MOSTLY
-        and case.self_supplied_share >= LEAST_SELF_SUPPLIED
+        and awaited.is_mutual
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from contention_lab.analysis.coordination import Purpose
-from contention_lab.analysis.passed_turns import LEAST_WAKEUPS, MOST_USES
 from contention_lab.analysis.processes import SHARED
 from contention_lab.analysis.windows import Windows
 from contention_lab.diagnosis import (
@@ -47,7 +46,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     """Yield the finding for each thing it is true of.
 
     It is true if threads or tasks spend most of their time waiting for an item, a task, an event
-    or a condition that comes from outside: nobody who waits there gives it, and whoever gives it
+    or a condition that comes from outside: nobody who waits there gives it (nor gives signals that
+    are made there, one for each wait, as in a lock of the program's own), and whoever gives it
     is not seen to work all the time to produce it (see `starved-by-producer`). It is not true if
     others wait for these threads meanwhile, and nobody ends their waiting before its time.
 
@@ -106,20 +106,8 @@ def _is_idle(awaited: Awaited) -> bool:
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= MOSTLY
         and case.self_supplied_share < LEAST_SELF_SUPPLIED
+        and not awaited.is_mutual
         and flow(awaited) is not Flow.FOR_ROOM
-    )
-
-
-def _asks(awaited: Awaited) -> bool:
-    """Tell whether a signal is made for each wait: who makes one has asked somebody for something.
-
-    That may be an answer, or a turn at a lock that the program has made itself.
-    """
-    case = awaited.case
-    return (
-        case.purpose in (Purpose.EVENT, Purpose.CONDITION, Purpose.PERMIT)
-        and len(case.index) >= LEAST_WAKEUPS
-        and len(case.index) <= MOST_USES * len(case.locks)
     )
 
 
@@ -128,7 +116,7 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     victims = waiting_places(file.trace, case)
     wait = "waits" if len(case.waiters) == 1 else "wait"
     actor = kind_of_actors(file.trace, case.waiters)
-    recorded = "recorded " if _asks(awaited) else ""
+    recorded = "recorded " if awaited.asks else ""
     # Of a recording that is cut or damaged, what limits the program may come after it.
     known = "As far as the recording goes, no" if file.trace.problems else "No"
     return Finding(
@@ -160,7 +148,7 @@ def _reason(file: CaseFile, awaited: Awaited) -> str:
     is_for_work = case.purpose is not Purpose.PERMIT or "emaphore" in case.lock.type
     if (
         is_for_work
-        and not _asks(awaited)
+        and not awaited.asks
         and not has_work
         and not any(file.trace.thread(one).is_main for one in case.waiters)
     ):

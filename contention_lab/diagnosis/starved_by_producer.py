@@ -10,7 +10,6 @@ from contention_lab.diagnosis.finding import Finding, Remedy
 from contention_lab.diagnosis.flow import Flow, flow
 from contention_lab.diagnosis.thresholds import (
     LARGEST_SEVERITY,
-    LEAST_BUSY,
     LEAST_RUNNING,
     LEAST_SELF_SUPPLIED,
     LEAST_WAIT_S,
@@ -37,7 +36,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
     - threads or tasks spend a tenth of their time or more waiting for items of it, and have work
       to do when they get some;
     - most of that waiting is ended by producers, who do not take items themselves;
-    - while somebody waits, these are hardly ever in a recorded wait themselves;
+    - while somebody waits, these are hardly ever in a recorded wait themselves, unless for the lock
+      of the queue, to put something in;
     - and they work: they run, or are in functions that the code which puts the items calls. A
       producer that sleeps or reads where it puts them waits for work to arrive: that is
       `idle-wait`;
@@ -67,7 +67,7 @@ def is_true_of(awaited: Awaited) -> bool:
         and case.woken_share >= MOSTLY
         and case.self_supplied_share < LEAST_SELF_SUPPLIED
         and awaited.work_share >= LEAST_WORK_OF_WAIT
-        and awaited.busy_share >= LEAST_BUSY
+        and awaited.is_bottleneck
         and case.again_share >= MOSTLY
         and not awaited.is_for_leaving
         and flow(awaited) is Flow.FOR_ITEM

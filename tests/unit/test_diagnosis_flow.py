@@ -9,17 +9,22 @@ from coordination_scene import Call, Scene, State
 
 from contention_lab.diagnosis import diagnose
 from contention_lab.diagnosis.lock_case import Program
-from contention_lab.trace import Outcome
+from contention_lab.trace import Outcome, WaitKind
 
 QUEUE = "threading.Lock in Queue"
 
 
 def producers_and_consumer(
-    *, work_ms: float = 5.0, upstream_ms: float = 0.0, waiting: float = 1.0
+    *,
+    work_ms: float = 5.0,
+    upstream_ms: float = 0.0,
+    entering_ms: float = 0.0,
+    waiting: float = 1.0,
 ) -> Scene:
     """Three producers that wait for room; a consumer makes some every `work_ms`.
 
-    It waits elsewhere for `upstream_ms` of that; producers wait for a share of the time.
+    It waits elsewhere for `upstream_ms` of that, and for the queue's lock for `entering_ms`;
+    producers wait for a share of the time.
     """
     scene = Scene()
     queue, other = scene.lock(QUEUE, 10), scene.lock("threading.Lock in Queue", 11)
@@ -38,6 +43,9 @@ def producers_and_consumer(
             )
         if upstream_ms:
             scene.wait(other, consumer, at, at + upstream_ms, taking, by=scene.main)
+        if entering_ms:
+            kind = WaitKind.CONTENTION
+            scene.wait(queue, consumer, at + work_ms - entering_ms, at + work_ms, taking, kind=kind)
     scene.seen(consumer, storing, 0.0, 980.0, State.BLOCKED, Call.SLEEP)
     return scene
 
@@ -58,6 +66,18 @@ def test_producers_that_wait_for_a_busy_consumer_are_held_back_by_its_code() -> 
 
 def test_a_consumer_that_waits_for_somebody_further_on_is_not_the_bottleneck() -> None:
     assert producers_and_consumer(upstream_ms=3.0).finding("backpressure") is None
+
+
+def test_a_consumer_that_has_to_wait_for_the_lock_of_the_queue_is_still_the_bottleneck() -> None:
+    scene = producers_and_consumer(entering_ms=1.5)
+    found = scene.finding("backpressure")
+    assert found is not None
+    assert found.severity == pytest.approx(0.69, abs=0.01)  # as long as its own code takes
+    assert producers_and_consumer(entering_ms=1.5, upstream_ms=1.5).finding("backpressure") is None
+
+
+def test_a_consumer_that_mostly_waits_for_the_lock_of_the_queue_is_not() -> None:
+    assert producers_and_consumer(entering_ms=3.0).finding("backpressure") is None
 
 
 def test_producers_that_hardly_wait_are_not_held_back() -> None:
@@ -296,6 +316,54 @@ def test_many_who_wait_for_long_do_not_hide_who_works_last(ends: str, *, is_room
     assert (found is not None) == is_room
 
 
+def shared_wait(*, by_caller: bool = True, among_themselves: bool = False) -> Scene:
+    """Both sides of a buffer wait in one function, producers nearly always; a consumer ends last.
+
+    It waits for the first item, as well. Two functions call the one that waits, or only one does;
+    or producers end each other's waits.
+    """
+    scene = Scene()
+    condition = scene.lock("threading.RLock in Condition", 10)
+    consumer = scene.thread("consumer", end_ms=950.0)
+    producers = [scene.thread(f"producer {i}", end_ms=920.0) for i in range(3)]
+    put, get = ("Belt.put", 20), ("Belt.get" if by_caller else "Belt.put", 24)
+    for_room = scene.stack("threading.py:Condition.wait", ("Belt.until", 14), put, ("produce", 30))
+    for_item = scene.stack("threading.py:Condition.wait", ("Belt.until", 14), get, ("consume", 40))
+    putting, getting = scene.stack(put, ("produce", 30)), scene.stack(get, ("consume", 40))
+    scene.wait(condition, consumer, 1.0, 9.0, for_item, by=producers[0], waking=putting, wake=1)
+    for step in range(1, 90):
+        for at, producer in enumerate(producers):
+            by = producers[at - 1] if among_themselves and step % 3 else consumer
+            scene.wait(
+                condition,
+                producer,
+                step * 10.0 + 1.0,
+                step * 10.0 + 10.0,
+                for_room,
+                by=by,
+                waking=getting,
+                wake=step + 1,
+            )
+    scene.builder.add_counter(condition, consumer, acquires=91, hold_histogram=[91] + [0] * 31)
+    scene.seen(consumer, scene.stack(("pack", 50), ("consume", 41)), 10.0, 940.0)
+    return scene
+
+
+def test_sides_that_wait_in_one_function_are_told_apart_by_who_calls_it() -> None:
+    scene = shared_wait()
+    found = scene.finding("backpressure")
+    assert found is not None
+    assert scene.diagnosis().verdict == "backpressure"
+    assert [party.site.function for party in found.victims if party.site] == ["Belt.until"]
+    assert [party.site.function for party in found.culprits if party.site] == ["pack"]
+    assert "of the time of 3 producers is" in found.summary
+
+
+@pytest.mark.parametrize("facts", [{"by_caller": False}, {"among_themselves": True}])
+def test_threads_that_end_the_waits_of_their_own_kind_have_no_sides(facts: dict[str, bool]) -> None:
+    assert shared_wait(**facts).finding("backpressure") is None
+
+
 def slots(*, waiters: int = 3, busy: bool = True) -> Scene:
     """Producers take a semaphore that a consumer gives back when it has taken an item out."""
     scene = Scene()
@@ -426,3 +494,31 @@ def test_who_makes_a_signal_for_each_wait_is_not_said_to_have_nothing_to_do(even
     summary = scene.diagnosis().summary
     assert ("No recorded lock is at fault" in summary) == (events == 60)
     assert ("cost nothing" in summary) == (events == 1)
+
+
+def signals_for_each_wait(*, among_themselves: bool) -> Scene:
+    """Three threads, of whom two wait at a time, each for a new signal; by whom it is given."""
+    scene = Scene()
+    taking, giving = scene.stack(("Token.take", 20)), scene.stack(("Token.give", 30))
+    keeper = scene.thread("keeper")
+    threads = [scene.thread(f"thread {k}", end_ms=980.0) for k in range(3)]
+    for turn in range(60):
+        scene.wait(
+            scene.lock("threading.Lock", 10),
+            threads[turn % 3],
+            max(0.0, turn * 16.0 - 16.0),
+            turn * 16.0 + 15.0,
+            taking,
+            by=threads[(turn + 2) % 3] if among_themselves else keeper,
+            waking=giving,
+            wake=1,
+        )
+    return scene
+
+
+def test_threads_that_give_one_another_signals_are_not_idle() -> None:
+    found = signals_for_each_wait(among_themselves=True).diagnosis()
+    assert found.verdict == "healthy"
+    assert found.summary.startswith("Nobody is accused: 3 threads spend 6")
+    assert "in `Token.take`, where they wake one another" in found.summary
+    assert signals_for_each_wait(among_themselves=False).diagnosis().verdict == "idle-wait"

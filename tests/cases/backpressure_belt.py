@@ -1,4 +1,4 @@
-"""Loaders and packers share a belt of one condition; both wait in one function, woken all at once."""
+"""Loaders and packers share a belt of one condition, and wait for it in one function."""
 
 import hashlib
 import json

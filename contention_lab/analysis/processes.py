@@ -94,6 +94,38 @@ def across_processes(traces: Sequence[Trace]) -> Trace | None:
     )
 
 
+def with_sites_of_makers(traces: Iterable[Trace]) -> list[Trace]:
+    """Return traces in which a lock that came from another process says where that made it.
+
+    Parameters
+    ----------
+    traces
+        Traces of processes of one machine.
+    """
+    traces = list(traces)
+    made = {
+        lock.name: lock
+        for trace in traces
+        for lock in _process_locks(trace)
+        if lock.site is not None
+    }
+    return [_with_sites(trace, made) for trace in traces]
+
+
+def _with_sites(trace: Trace, made: Mapping[str, Lock]) -> Trace:
+    told = {
+        lock.id: replace(
+            lock,
+            site=made[lock.name].site,
+            call=made[lock.name].call,
+            variable=made[lock.name].variable,
+        )
+        for lock in _process_locks(trace)
+        if lock.site is None and lock.name in made
+    }
+    return replace(trace, locks={**trace.locks, **told}) if told else trace
+
+
 def of_one_run(traces: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
     """Tell the processes that ran together with the first one from those of other times.
 

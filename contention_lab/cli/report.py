@@ -47,14 +47,18 @@ def command(
     if len(paths) == 1 and paths[0].is_dir():
         _finished(paths[0], output, source=not no_source, show=show)
         return
-    from contention_lab.analysis.processes import across_processes, of_one_run
+    from contention_lab.analysis.processes import (
+        across_processes,
+        of_one_run,
+        with_sites_of_makers,
+    )
     from contention_lab.diagnosis import diagnose, diagnose_together
     from contention_lab.report import trace_page
     from contention_lab.trace import TraceError
 
     page = paths[0].with_suffix(".html") if output is None else output
     with reported(TraceError):
-        traces = loaded(paths)
+        traces = with_sites_of_makers(loaded(paths))
         together = diagnose_together(traces)
         shared = across_processes(of_one_run(traces)[0])
         if shared is not None:

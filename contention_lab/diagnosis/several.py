@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from contention_lab.analysis.processes import across_processes, of_one_run
+from contention_lab.analysis.processes import across_processes, of_one_run, with_sites_of_makers
 from contention_lab.diagnosis.ranking import verdict
 from contention_lab.diagnosis.thresholds import MOSTLY
 from contention_lab.diagnosis.trace_diagnosis import diagnose
@@ -52,6 +52,7 @@ def diagnose_together(traces: Sequence[Trace]) -> Diagnosis:
     if len(traces) == 1:
         only = diagnose(traces[0])
         return replace(only, problems=(*only.problems, *left_out))
+    traces = with_sites_of_makers(traces)
     shared = across_processes(traces)
     # Where no lock is used by two of them, each one is known to have been looked at with the rest.
     facts = {} if shared is not None else {"processes": len(traces)}

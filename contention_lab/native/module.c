@@ -271,6 +271,8 @@ static PyMethodDef core_methods[] = {
      "A wait for a permit that `holder` has begins; its token, 0 for none."},
     {"watch", (PyCFunction)(void (*)(void))cl_source_watch, METH_FASTCALL,
      "watch(source, begins)\n--\n\nA task waits on a condition of this lock, or has ceased to."},
+    {"name_in_trace", cl_name_in_trace, METH_O,
+     "name_in_trace(lock)\n--\n\nLet the trace say what it is, though nothing may happen to it here."},
     {"wait_stop", cl_wait_stop, METH_O,
      "wait_stop(lock)\n--\n\nA coordination wait on it is over; wait_end() will say how it ended."},
     {"same_as", cl_same_as, METH_VARARGS,

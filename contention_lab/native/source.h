@@ -67,6 +67,21 @@ cl_thread_over(PyObject *module, PyObject *native_id)
     Py_RETURN_NONE;
 }
 
+/* name_in_trace(lock): the trace says what it is, though nothing may happen to it here. */
+static PyObject *
+cl_name_in_trace(PyObject *module, PyObject *object)
+{
+    (void)module;
+    uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
+    cl_lock *lock = cl_as_ours(object);
+    cl_thread *thread = epoch == 0 || lock == NULL ? NULL : cl_thread_get(epoch);
+    cl_lock_info *info = thread == NULL ? NULL : cl_lock_register(lock, thread->epoch);
+    if (info != NULL) {
+        cl_lock_info_release(info);
+    }
+    Py_RETURN_NONE;
+}
+
 /* wait_permit(source, holder, holder_site, waiters): the calling thread begins to wait for a permit. */
 static PyObject *
 cl_wait_permit(PyObject *module, PyObject *args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import pytest
 from test_record_faults import record
 
 import contention_lab as cl
@@ -33,12 +34,25 @@ def test_a_semaphore_made_before_has_no_site_and_one_made_in_it_has(tmp_path: Pa
     assert made.function.endswith("test_a_semaphore_made_before_has_no_site_and_one_made_in_it_has")
 
 
+def test_a_threads_start_is_no_wait_of_the_thread_that_imports_threading(tmp_path: Path) -> None:
+    code, _out, err = record(
+        tmp_path, "import threading\nwith threading.Lock(): pass", "-o", "run.clt"
+    )
+    assert code == 0, err
+    (start,) = [
+        row for row in lock_table(cl.load(tmp_path / "run.clt")) if "_MainThread" in row.lock.type
+    ]
+    assert start.failed_tries == 1
+    assert start.wait_s == start.contended == 0
+
+
+@pytest.mark.parametrize("use", ["with lock: pass", "pass"])
 def test_a_lock_sent_to_a_spawned_process_has_its_site_only_where_it_was_made(
-    tmp_path: Path,
+    use: str, tmp_path: Path
 ) -> None:
     code, _out, err = record(
         tmp_path,
-        """
+        f"""
         import multiprocessing
 
         def work(lock):
@@ -47,7 +61,7 @@ def test_a_lock_sent_to_a_spawned_process_has_its_site_only_where_it_was_made(
         if __name__ == "__main__":
             context = multiprocessing.get_context("spawn")
             lock = context.Lock()
-            with lock: pass
+            {use}
             process = context.Process(target=work, args=(lock,))
             process.start()
             process.join()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from contention_lab.analysis import blame, lock_table
-from contention_lab.analysis.processes import across_processes
+from contention_lab.analysis.processes import across_processes, with_sites_of_makers
 from contention_lab.diagnosis import diagnose_together
 from contention_lab.trace import Trace, TraceBuilder, parse
 
@@ -76,6 +76,30 @@ def test_who_makes_another_process_wait_is_named() -> None:
     assert culprit.acquired.function == "take_101"
     assert diagnosis.totals["wall_s"] == pytest.approx(2.0)
     assert diagnosis.totals["lock_wait_s"] == pytest.approx(1.0)
+
+
+def _maker(pid: int) -> Trace:
+    """One process that makes the shared lock, hands it to others, and never takes it."""
+    builder = TraceBuilder(pid=pid, meta={"machine": {"cores": 64}}, duration_ns=2000 * MS)
+    builder.add_lock("multiprocessing.Lock", name="/mp-1", site=builder.add_frame(*MADE))
+    return replace(parse(builder.bytes(), "app.clt"), start_mono_ns=0)
+
+
+def test_a_lock_that_its_maker_only_hands_on_is_called_by_where_it_was_made() -> None:
+    workers = [
+        _process(101, holds=True, start_ms=20, knows_site=False),
+        _process(202, holds=False, start_ms=30, knows_site=False),
+    ]
+
+    diagnosis = diagnose_together([_maker(7), *workers])
+    maker, holder, waiter = with_sites_of_makers([_maker(7), *workers])
+
+    (finding,) = diagnosis.findings
+    assert finding.lock is not None
+    assert finding.lock.name == "app:<module>:3"
+    assert {lock_table(one)[0].lock.label for one in (holder, waiter)} == {"app:<module>:3"}
+    assert lock_table(maker) == ()
+    assert lock_table(workers[1])[0].lock.label == "/mp-1"
 
 
 def test_a_process_alone_does_not_acquit_a_lock_held_elsewhere() -> None:

@@ -1,9 +1,10 @@
 """`multiprocessing.Lock`, `RLock`, `Semaphore` and `BoundedSemaphore`.
 
 Each process has a trace of its own; the entry's name is that of the semaphore in the system, the
-same in every process, by which a report brings them together. Who holds it is known only if it is
-this process. Acquiring and releasing is followed in `native/process_lock.h`; objects made before
-the recording are not recorded.
+same in every process, by which a report brings them together. The process that made it says where,
+even if it only hands it on. Who holds it is known only if it is this process. Acquiring and
+releasing is followed in `native/process_lock.h`; objects made before the recording are not
+recorded.
 """
 
 import os
@@ -59,6 +60,7 @@ def install(undo: "Undo", module: "Any") -> None:
     if _core.record_process_locks(module._multiprocessing.SemLock, _by_semlock):
         undo.call(_core.leave_process_locks)
         put_around(undo, module.SemLock, "_make_methods", (None, _noted))
+        put_around(undo, module.SemLock, "__getstate__", (None, _sent))
 
 
 def permits_of(lock: object) -> "SemLockPermits | None":
@@ -71,6 +73,13 @@ def _noted(lock: "Any", _result: None, failed: bool) -> None:
     if not failed:
         permits = SemLockPermits(lock)
         _by_semlock[permits.semlock] = permits
+
+
+def _sent(lock: "Any", _result: object, failed: bool) -> None:
+    """Name a lock that another process gets by a pickle: only here is known where it was made."""
+    permits = None if failed else permits_of(lock)
+    if permits is not None and not permits.silent:
+        _core.name_in_trace(permits.source)
 
 
 def _own_name() -> str:

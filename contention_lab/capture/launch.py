@@ -9,7 +9,7 @@ are Python's own. The variables are taken out of the environment again before th
 import os
 import sys
 
-from contention_lab.capture import companion, native_layer, native_program, trace_file, unrecorded
+from contention_lab.capture import native_layer, native_program, trace_file
 from contention_lab.capture.refusal import NOT_FOUND, NOT_RUNNABLE, refusal
 
 TYPE_CHECKING = False
@@ -87,6 +87,10 @@ def launch(request: "Request", typed: "Sequence[str]") -> "NoReturn":
 
 
 def _start_companions(request: "Request", output: str) -> None:
+    if not request.live and not request.sample:
+        return
+    from contention_lab.capture import companion
+
     if request.live:
         companion.start(companion.LIVE, output)
     if request.sample:
@@ -243,6 +247,8 @@ def _variables(
     if existing:
         variables["EXISTING"] = "1"
     if subprocesses:
+        from contention_lab.capture import unrecorded
+
         variables["SUBPROCESSES"] = "1"
         variables["UNRECORDED"] = unrecorded.notes_path(trace)
     return {f"{PREFIX}{name}": value for name, value in variables.items()}

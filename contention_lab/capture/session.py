@@ -9,14 +9,13 @@ import atexit
 import os
 import sys
 
-from contention_lab.capture import children, patches, process, told
+from contention_lab.capture import patches, process, told
 from contention_lab.capture.existing import exchange_existing, restore
 from contention_lab.capture.kept_factories import kept_factories
 from contention_lab.capture.metadata import describe, encode, waiting_modules
 from contention_lab.capture.strangers import strangers
 from contention_lab.capture.trace_file import child_path, identity, open_trace, remove
 from contention_lab.capture.undo import Undo
-from contention_lab.capture.unrecorded import take_notes
 from contention_lab.native import _core
 
 TYPE_CHECKING = False
@@ -117,6 +116,9 @@ class Session:
         started_by
             Who to name when somebody wants to start a second recording.
         """
+        if self.subprocesses:  # needed for nothing else, and a tenth of what a start costs
+            from contention_lab.capture import children
+            from contention_lab.capture.unrecorded import take_notes
         self._start_core(fd, started_by)
         try:
             _left_by_parent.restore()
@@ -252,6 +254,8 @@ class Session:
         self._is_ending = True
         _core.add_meta(encode({"modules": waiting_modules()}))
         if self.subprocesses and not self.is_child:
+            from contention_lab.capture.unrecorded import take_notes
+
             self.unrecorded = take_notes(self.family)
         late = strangers() + self.unrecorded
         if late:

@@ -14,6 +14,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_EXTERNAL_SAMPLES,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
+    MOSTLY,
 )
 from contention_lab.diagnosis.wording import duration, names, percent
 from contention_lab.trace import Call, Outcome, State
@@ -28,6 +29,9 @@ KIND: Final = "external-lock"
 SLEEPERS: Final = ("sqlite3",)
 """Modules whose native code waits for a lock by trying again after a sleep."""
 
+LOOK_NS: Final = 5_000_000
+"""Stacks read within this time are of one look."""
+
 
 def find(file: CaseFile) -> Iterator[Finding]:
     """Yield the finding for the program, if it is true of it.
@@ -40,7 +44,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     Any other sleep of native code is not taken for waiting for a lock, and one thread that waits
     is no evidence that another of the program holds. The culprits are those of the same threads
-    that were in something else at the moment: one of them has the lock.
+    that were in something else at the moment: one of them has the lock, unless at most moments all
+    of them wait. Then it is another process, or a thread that never waits.
 
     Severity is the share of these threads' time.
     """
@@ -69,9 +74,11 @@ def find(file: CaseFile) -> Iterator[Finding]:
     stacks = stack_samples(trace)
     waits = stacks["call"] == call
     victims = seen_at(trace, stacks, waits, wait_s, threads.tolist())
-    at_work = ~waits & (stacks["state"] != State.AWAITS_LOCK)
-    at_work &= np.isin(stacks["time_ns"] // 5_000_000, stacks["time_ns"][waits] // 5_000_000)
-    culprits = seen_at(trace, stacks, at_work, wait_s, threads.tolist())
+    at_work = ~waits & (stacks["state"] != State.AWAITS_LOCK) & np.isin(stacks["thread"], threads)
+    look = stacks["time_ns"] // LOOK_NS
+    at_work &= np.isin(look, look[waits])
+    by_one = len(np.unique(look[at_work])) >= MOSTLY * len(np.unique(look[waits]))
+    culprits = seen_at(trace, stacks, at_work, wait_s) if by_one else ()
     severity = min(wait_s / wall_s, LARGEST_SEVERITY)
     holder = f" while one of them is in {names(culprits, most=2)}" if culprits else ""
     yield Finding(

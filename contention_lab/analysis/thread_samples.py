@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 SAME_LOOK_NS: Final = 200_000
 """Samples closer than this are of one look; looks are a millisecond apart or more."""
-LONGEST_NS: Final = 20_000_000
-"""A sample stands for no more than this, should the recorder have been kept from looking."""
+LONGEST_NS: Final = 80_000_000
+"""A sample stands for no more than this, should the recorder have been kept from looking. In long
+recordings it looks every 50 ms, in uneven steps of up to 75 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,6 +55,25 @@ def test_a_row_of_samples_is_one_wait_for_the_gil() -> None:
     assert io.wait_each_s == pytest.approx(0.006)
 
 
+def test_what_was_seen_less_often_counts_for_longer() -> None:
+    builder = TraceBuilder(duration_ns=10_000 * MS)
+    builder.add_thread("native")
+    builder.add_thread("python")
+    for at in [*range(0, 3000, 8), *range(3000, 10_000, 50)]:  # as in a recording of ten seconds
+        early = at < 3000
+        builder.add_state(at * MS, 1, State.RUNNABLE if early else State.BLOCKED)
+        builder.add_gil_sample(at * MS + 5000, 2, held=early)
+    use = gil_use(parse(builder.bytes()))
+
+    assert use is not None
+    assert use.held_share == pytest.approx(0.3, abs=0.01)
+    held = {one.thread.name: one.held_s for one in use.threads}
+    assert held == {"native": 0.0, "python": pytest.approx(3.0, abs=0.05)}
+    native = threads(builder)["native"]
+    assert native.native_s == pytest.approx(3.0, abs=0.05)
+    assert native.blocked_s == pytest.approx(7.0, abs=0.05)
+
+
 def test_time_in_recorded_waits_is_not_divided_by_samples() -> None:
     builder = TraceBuilder(duration_ns=100 * MS)
     lock = builder.add_lock(name="cache")

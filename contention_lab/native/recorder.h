@@ -270,6 +270,9 @@ cl_after_fork_child(void)
         pthread_cond_init(&cl_park_table[i].changed, NULL);
     }
 #endif
+#if defined(__linux__)
+    cl_mainness = 0; /* whichever thread forked, the child has no other */
+#endif
     cl_hang_end();
     if (atomic_exchange_explicit(&cl_epoch, 0, memory_order_relaxed) != 0) {
         cl_owned_close(&cl_writer.file.owned);

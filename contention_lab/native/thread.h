@@ -34,11 +34,19 @@ cl_native_thread_id(void)
 #endif
 }
 
+#if defined(__linux__)
+static CL_TLS signed char cl_mainness; /* 1: this is the main thread, -1: it is not, 0: not known yet */
+#endif
+
+/* Asked at the start of every wait: two system calls, once. */
 static int
 cl_is_main_thread(void)
 {
 #if defined(__linux__)
-    return cl_native_thread_id() == (uint32_t)getpid();
+    if (cl_mainness == 0) {
+        cl_mainness = cl_native_thread_id() == (uint32_t)getpid() ? 1 : -1;
+    }
+    return cl_mainness > 0;
 #elif defined(__APPLE__)
     return pthread_main_np();
 #else

@@ -99,12 +99,14 @@ def run(
     """Run Python; it must succeed."""
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # The first start writes byte code, or each would compile what has been edited.
+    given = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
         [sys.executable, *command],
         cwd=folder,
         check=True,
         stdout=stdout,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**given, "PYTHONPATH": paths},
     )
 
 

@@ -78,31 +78,52 @@ cl_is_time(clockid_t clock, const struct timespec *until)
     } \
     return result;
 
-CL_PUBLIC int
-pthread_mutex_lock(pthread_mutex_t *mutex)
+/* What a free mutex does not need is out of line: so the way through keeps one register, and writes little ahead
+ * of the atomic instruction, which waits for all that has been written. */
+static __attribute__((noinline)) int
+cl_mutex_wait(pthread_mutex_t *mutex, const void *caller)
 {
     const cl_layer_table *table = cl_attached();
-    if (__builtin_expect(table != NULL, 0) && CL_REAL(pthread_mutex_trylock) != NULL) {
-        int result = cl_real.pthread_mutex_trylock(mutex);
-        if (__builtin_expect(result != EBUSY, 1)) {
-            CL_TAKEN(CL_NATIVE_MUTEX, mutex)
-            return result;
-        }
-        if (table->gil_mutex == mutex) {
-            table->gil_arrived();
-        }
-        else if (!cl_is_gil(table, mutex)) {
-            uint32_t holder = cl_mutex_owner(mutex);
-            uint64_t begun = table->native_wait_begin();
-            result = cl_real.pthread_mutex_lock(mutex);
-            if (begun != 0) {
-                table->native_wait_end(begun, CL_NATIVE_MUTEX, mutex, holder, CL_CALLER, result != 0);
-            }
+    uint64_t begun = 0;
+    if (table != NULL && table->gil_mutex == mutex) {
+        table->gil_arrived();
+    }
+    else if (table != NULL && !cl_is_gil(table, mutex)) {
+        uint32_t holder = cl_mutex_owner(mutex);
+        begun = table->native_wait_begin();
+        if (begun != 0) {
+            int result = cl_real.pthread_mutex_lock(mutex);
+            table->native_wait_end(begun, CL_NATIVE_MUTEX, mutex, holder, caller, result != 0);
             return result;
         }
     }
     return CL_REAL(pthread_mutex_lock) == NULL ? __pthread_mutex_lock(mutex)
                                                : cl_real.pthread_mutex_lock(mutex);
+}
+
+static __attribute__((noinline)) int
+cl_mutex_taken(pthread_mutex_t *mutex, const void *caller)
+{
+    cl_tally(CL_NATIVE_MUTEX, mutex, caller, 0);
+    return 0;
+}
+
+CL_PUBLIC int
+pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(cl_attached() == NULL || CL_REAL(pthread_mutex_trylock) == NULL, 0)) {
+        return CL_REAL(pthread_mutex_lock) == NULL ? __pthread_mutex_lock(mutex)
+                                                   : cl_real.pthread_mutex_lock(mutex);
+    }
+    int result = cl_real.pthread_mutex_trylock(mutex);
+    if (__builtin_expect(result == EBUSY, 0)) {
+        return cl_mutex_wait(mutex, CL_CALLER);
+    }
+    const cl_layer_table *table = cl_attached();
+    if (__builtin_expect(table != NULL && table->counts, 0) && result == 0) {
+        return cl_mutex_taken(mutex, CL_CALLER);
+    }
+    return result;
 }
 
 CL_PUBLIC int
@@ -130,23 +151,32 @@ pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct ti
                  cl_mutex_owner(mutex))
 }
 
+/* A mutex that others wait for, or that of the GIL. */
+static __attribute__((noinline)) int
+cl_mutex_release(const cl_layer_table *table, pthread_mutex_t *mutex, const void *caller)
+{
+    uint64_t at = !cl_is_gil(table, mutex) ? table->native_wait_begin() : 0;
+    int result = CL_REAL(pthread_mutex_unlock) == NULL ? __pthread_mutex_unlock(mutex)
+                                                       : cl_real.pthread_mutex_unlock(mutex);
+    /* From here on the mutex may be gone: only its address is used. */
+    if (table->gil_mutex == mutex) {
+        table->gil_settled();
+    }
+    else if (at != 0) {
+        table->native_released(at, CL_NATIVE_MUTEX, mutex, caller);
+    }
+    return result;
+}
+
 CL_PUBLIC int
 pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     const cl_layer_table *table = cl_attached();
-    uint64_t at = table != NULL && cl_mutex_is_waited_for(mutex) && !cl_is_gil(table, mutex)
-                      ? table->native_wait_begin()
-                      : 0;
-    int result = CL_REAL(pthread_mutex_unlock) == NULL ? __pthread_mutex_unlock(mutex)
-                                                       : cl_real.pthread_mutex_unlock(mutex);
-    /* From here on the mutex may be gone: only its address is used. */
-    if (__builtin_expect(table != NULL && table->gil_mutex == mutex, 0)) {
-        table->gil_settled();
+    if (table != NULL && __builtin_expect(table->gil_mutex == mutex || cl_mutex_is_waited_for(mutex), 0)) {
+        return cl_mutex_release(table, mutex, CL_CALLER);
     }
-    else if (__builtin_expect(at != 0, 0)) {
-        table->native_released(at, CL_NATIVE_MUTEX, mutex, CL_CALLER);
-    }
-    return result;
+    return CL_REAL(pthread_mutex_unlock) == NULL ? __pthread_mutex_unlock(mutex)
+                                                 : cl_real.pthread_mutex_unlock(mutex);
 }
 
 /* A wait on a condition that is none of the GIL's. `missing`: what to return where there is no such function. */

@@ -7,6 +7,10 @@ but locks, and did next to nothing: it ran for no longer than a look takes, or w
 the last of those woken with it had even begun to run. Threads that use another thing to wait for at
 most of their wake-ups (they put a result into a queue, arrive at a barrier) are believed to do so
 because they found something.
+
+A woken thread learns the number of its wake-up when it runs. Where one was made after the other
+before any of the woken ran, all of them bear the number of the last; the numbers that nobody bears
+tell how many there were.
 """
 
 from __future__ import annotations
@@ -45,7 +49,8 @@ class Wakeups:
     useless
         Which waits of the case ended in a useless wake-up.
     woken_together
-        For each wait, how many were woken with it, itself included; 0 where nobody was.
+        For each wait, how many were woken with it, itself included; 0 where nobody was. Of several
+        wake-ups that cannot be told apart, the mean, rounded up.
     storms
         From the first of several to wake until the last that was woken in vain waits again.
     batches
@@ -62,7 +67,7 @@ def wakeups(trace: Trace, case: CoordinationCase) -> Wakeups:
     """Tell the useful wake-ups of a case from the useless ones."""
     woken = case.outcome == Outcome.ACQUIRED
     size = np.bincount(case.batch[woken], minlength=int(case.batch.max(initial=0)) + 1)
-    together = np.where(woken, size[case.batch], 0)
+    together = np.where(woken, -(-size[case.batch] // _made(trace, case)), 0)
     order = np.lexsort((case.start_ns, case.thread))
     following = np.full(len(order), -1)
     same = case.thread[order[1:]] == case.thread[order[:-1]]
@@ -83,7 +88,26 @@ def wakeups(trace: Trace, case: CoordinationCase) -> Wakeups:
     herd = useless & (together > 2)
     np.maximum.at(over, case.batch[herd], next_start[herd])
     storms = Windows.union(first_end[over > 0], over[over > 0])
-    return Wakeups(useless, together, storms, int(np.count_nonzero(size > 2)))
+    batches = np.unique(case.batch[together > 2])
+    return Wakeups(useless, together, storms, len(batches))
+
+
+def _made(trace: Trace, case: CoordinationCase) -> Integers:
+    """Return for each wait how many wake-ups were made under its number: since the one before."""
+    every = coordination_waits(trace)
+    mine = np.isin(every.lock, [*case.locks])
+    columns = trace.wait_columns
+    known = columns["outcome"][every.index[mine]] == Outcome.ACQUIRED
+    number = np.where(known, columns["spins"][every.index[mine]], 0).astype(np.int64)
+    used = np.unique(every.lock[mine].astype(np.int64) << 32 | number)
+    since = np.diff(used, prepend=used[:1])
+    # The first one is not known to have others before it.
+    since[(used & 0xFFFFFFFF == 0) | (np.diff(used >> 32, prepend=-1) != 0)] = 1
+    first = np.append(False, used[:-1] & 0xFFFFFFFF == 0)  # after those without a number
+    since[first] = 1
+    at = np.searchsorted(used, case.lock_id.astype(np.int64) << 32 | case.wake)
+    made: Integers = np.where(case.wake == 0, 1, since[np.minimum(at, len(used) - 1)])
+    return np.maximum(made, 1)
 
 
 def _did_nothing(

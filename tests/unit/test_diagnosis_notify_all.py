@@ -70,3 +70,31 @@ def test_a_wait_is_ended_by_who_woke_its_waiter_for_good() -> None:
     assert {trace.thread(one).name for one in case.waker[in_vain].tolist()} > {"line 0"}
     assert names == {"packer 0", "packer 1"}
     assert case.self_ended_share == 0.0 < case.self_supplied_share
+
+
+def monitor(*, apart: int) -> Scene:
+    """A thread gives a lock of the program's own back, and takes it again before the woken run.
+
+    It has woken `apart` times until they do, and they bear the number of the last.
+    """
+    scene = Scene()
+    condition = scene.lock("threading.RLock in Condition", 10)
+    hot = scene.thread("hot", end_ms=1000.0)
+    guests = [scene.thread(f"guest {k}", end_ms=1000.0) for k in range(4)]
+    waiting = scene.stack(("Monitor.acquire", 20), ("guest", 30))
+    waking = scene.stack("threading.py:Condition.notify", ("Monitor.release", 24), ("hot", 31))
+    for step in range(90):
+        for guest in guests:
+            scene.wait(
+                condition, guest, step * 10.0 + 2.0, step * 10.0 + 10.0, waiting,
+                by=hot, waking=waking, wake=(step + 1) * apart, again=step > 0,
+            )  # fmt: skip
+    return scene
+
+
+def test_threads_woken_one_after_the_other_before_any_of_them_runs_are_no_herd() -> None:
+    found = monitor(apart=1).finding("thundering-herd")
+    assert found is not None
+    assert "wakes 4.0 threads at a time" in found.summary
+    assert monitor(apart=4).finding("thundering-herd") is None
+    assert monitor(apart=2).finding("thundering-herd") is None

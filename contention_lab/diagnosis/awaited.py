@@ -152,8 +152,10 @@ class Awaited:
         case = self.case
         if len(case.waiters) < 2 or case.woken_share < MOSTLY:
             return False
-        return case.self_supplied_share >= LEAST_SELF_SUPPLIED or (
-            self.asks and case.mutual_share >= MOSTLY
+        return (
+            case.self_supplied_share >= LEAST_SELF_SUPPLIED
+            or case.self_ended_share >= MOSTLY
+            or (self.asks and case.mutual_share >= MOSTLY)
         )
 
     @cached_property

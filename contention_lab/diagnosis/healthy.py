@@ -142,7 +142,7 @@ def _is_mutual(awaited: Awaited) -> bool:
     """
     case = awaited.case
     return (
-        case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT)
+        case.purpose in (Purpose.CONDITION, Purpose.EVENT, Purpose.PERMIT, Purpose.ITEM)
         and case.wait_ns >= LEAST_WAIT_S * 1e9
         and awaited.wait_share >= LEAST_WAIT_SHARE
         and awaited.is_mutual

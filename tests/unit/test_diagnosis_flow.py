@@ -522,3 +522,47 @@ def test_threads_that_give_one_another_signals_are_not_idle() -> None:
     assert found.summary.startswith("Nobody is accused: 3 threads spend 6")
     assert "in `Token.take`, where they wake one another" in found.summary
     assert signals_for_each_wait(among_themselves=False).diagnosis().verdict == "idle-wait"
+
+
+def test_a_token_in_a_queue_is_no_lock_that_is_acquitted() -> None:
+    scene = Scene()
+    queue = scene.lock(QUEUE, 10)
+    getting = scene.stack("queue.py:Queue.get", ("work", 20))
+    putting = scene.stack("queue.py:Queue.put", ("work", 24))
+    workers = [scene.thread(f"worker {k}", end_ms=1000.0) for k in range(3)]
+    for step in range(1, 95):
+        worker, before = workers[step % 3], workers[(step - 1) % 3]
+        start = max(0.0, step * 10.0 - 19.0)  # one at a time is at work
+        scene.wait(queue, worker, start, step * 10.0, getting, by=before, waking=putting, wake=step)
+    diagnosis = scene.diagnosis()
+    assert diagnosis.verdict == "healthy"
+    assert diagnosis.findings == ()
+    assert "3 threads spend" in diagnosis.summary
+    assert "in `work`, where they wake one another" in diagnosis.summary
+
+
+def test_who_is_woken_in_vain_until_one_of_his_kind_gives_way_is_not_idle() -> None:
+    scene = Scene()
+    condition = scene.lock("threading.Lock in Condition", 10)
+    waiting = scene.stack(("Monitor.acquire", 20), ("guest", 30))
+    waking = scene.stack("threading.py:Condition.notify", ("Monitor.release", 24), ("hot", 31))
+    hot = scene.thread("hot", end_ms=1000.0)
+    guests = [scene.thread(f"guest {k}", end_ms=1000.0) for k in range(3)]
+    for turn in range(9):
+        for k, guest in enumerate(guests):
+            for step in range(10):  # nine times by the one that takes it again at once
+                start, is_last = turn * 100.0 + step * 10.0, step == 9
+                scene.wait(
+                    condition,
+                    guest,
+                    start,
+                    start + 10.0,
+                    waiting,
+                    by=guests[k - 1] if is_last and k else hot,
+                    waking=waking,
+                    wake=turn * 10 + step + 1,
+                    again=step > 0,
+                )
+    found = scene.diagnosis()
+    assert found.verdict == "healthy"
+    assert "3 threads spend 90 % of their time in `Monitor.acquire`, where they" in found.summary

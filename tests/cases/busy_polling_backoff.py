@@ -2,13 +2,14 @@
 
 import json
 import os
+import random
 import sys
 import threading
 import time
 
 FIX = "--fix" in sys.argv  # wait for it
 SCALE = float(os.environ.get("CASE_SCALE", "1"))
-NAP_S = 0.009 * SCALE
+NAP_S = 0.012 * SCALE
 
 
 def take(lock):
@@ -34,8 +35,9 @@ class Station:
 
 
 def patrol(station, number):
-    for step in range(90):
-        time.sleep((0.006 + (step * 7 + number * 3) % 5 * 0.0006) * SCALE)
+    pauses = random.Random(number)  # so uneven that the threads do not fall into step
+    for _ in range(90):
+        time.sleep(pauses.uniform(0.003, 0.011) * SCALE)
         station.call()
 
 

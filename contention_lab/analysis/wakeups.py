@@ -67,7 +67,9 @@ def wakeups(trace: Trace, case: CoordinationCase) -> Wakeups:
     """Tell the useful wake-ups of a case from the useless ones."""
     woken = case.outcome == Outcome.ACQUIRED
     size = np.bincount(case.batch[woken], minlength=int(case.batch.max(initial=0)) + 1)
-    together = np.where(woken, -(-size[case.batch] // _made(trace, case)), 0)
+    together = np.where(woken, size[case.batch], 0)
+    if (size > 2).any():
+        together = -(-together // _made(trace, case))
     order = np.lexsort((case.start_ns, case.thread))
     following = np.full(len(order), -1)
     same = case.thread[order[1:]] == case.thread[order[:-1]]

@@ -29,6 +29,9 @@ cl_coordination_begin(cl_lock *lock, int kind, uint32_t flags, uint32_t holder, 
     if (thread == NULL || thread->coordinating == CL_NESTED_WAITS) {
         return 0;
     }
+    if (__builtin_expect(thread->name_tries < CL_NAME_TRIES, 0)) {
+        cl_thread_look_for_name(thread);
+    }
     cl_block *block = cl_block_get(thread, lock->id, lock, cl_lock_register);
     if (block == NULL) {
         return 0;
@@ -117,6 +120,9 @@ cl_coordination_wake(cl_lock *lock)
 {
     uint32_t epoch = atomic_load_explicit(&cl_epoch, memory_order_relaxed);
     cl_thread *thread = epoch == 0 ? NULL : cl_thread_get(epoch);
+    if (thread != NULL && __builtin_expect(thread->name_tries < CL_NAME_TRIES, 0)) {
+        cl_thread_look_for_name(thread);
+    }
     if (thread != NULL && cl_session.level >= CL_LEVEL_PROFILE) {
         uint32_t stack = cl_stack_capture(thread->frames, cl_session.stack_depth);
         atomic_store_explicit(&lock->waker, (uint64_t)thread->id << 32 | stack, memory_order_relaxed);

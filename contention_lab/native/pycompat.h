@@ -44,9 +44,9 @@
 #  else
 #    include <internal/pycore_interp.h>
 #    include <internal/pycore_runtime.h>
-#    if PY_VERSION_HEX >= 0x030D0000
-#      include <internal/pycore_ceval.h>
-#    endif
+#  endif
+#  if PY_VERSION_HEX >= 0x030D0000
+#    include <internal/pycore_ceval.h>
 #  endif
 #  undef Py_BUILD_CORE
 #  pragma GCC diagnostic pop
@@ -336,7 +336,7 @@ cl_signal_word(const uint32_t **word, uint32_t *quiet)
 {
     *word = NULL;
     *quiet = 0;
-#if defined(CL_PUBLIC_FRAMES) || defined(Py_GIL_DISABLED)
+#if defined(CL_PUBLIC_FRAMES)
     return -1;
 #elif PY_VERSION_HEX >= 0x030D0000
     const PyThreadState *tstate = _PyRuntime.main_tstate;

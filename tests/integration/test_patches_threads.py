@@ -13,6 +13,7 @@ import pytest
 from recorded_facts import MS, Facts, make_wait, ms, run_threads
 
 import contention_lab as cl
+from contention_lab.capture.metadata import gil_enabled
 from contention_lab.trace.schema import HoldFlag, Outcome, WaitKind
 
 if TYPE_CHECKING:
@@ -272,6 +273,7 @@ def test_a_lock_released_by_another_thread_ends_there(path: Path) -> None:
     assert facts.name(hold["release_thread"]) == "releaser"
 
 
+@pytest.mark.skipif(not gil_enabled(), reason="there is no GIL")
 def test_the_wait_for_the_gil_after_a_lock_is_a_part_of_its_own(path: Path) -> None:
     with cl.record(path):
         lock = threading.Lock()

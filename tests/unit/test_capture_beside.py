@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from types import FunctionType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
 from contention_lab.capture.patches.beside import Beside
+from contention_lab.capture.patches.process_lock import SemLockPermits
+from contention_lab.capture.patches.semaphore import SemaphorePermits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Thing:
@@ -43,3 +53,17 @@ def test_a_record_goes_with_its_object() -> None:
     Record(thing)
     del thing
     assert key not in Record.table
+
+
+@pytest.mark.parametrize("gone", [Beside.gone, SemLockPermits.gone, SemaphorePermits.gone])
+def test_a_record_goes_also_when_the_names_of_its_module_have_gone(
+    gone: Callable[[Any], None],
+) -> None:
+    assert isinstance(gone, FunctionType)
+    record = SimpleNamespace(key=-1, semlock=-1, condition=-1, table={})
+    record.table[-1] = record
+    at_the_end = FunctionType(gone.__code__, {}, argdefs=gone.__defaults__)
+
+    at_the_end(record)
+
+    assert not record.table

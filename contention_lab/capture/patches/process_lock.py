@@ -15,6 +15,7 @@ from contention_lab.native import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from contention_lab.capture.undo import Undo
@@ -47,12 +48,16 @@ class SemLockPermits(ThreadPermits):
         self.semlock = id(semlock)
 
     @staticmethod
-    def gone(record: "Any") -> None:
-        """Forget the lock."""
+    def gone(
+        record: "Any",
+        known: "dict[int, ThreadPermits]" = _by_semlock,
+        forget: "Callable[[Any], None]" = ThreadPermits.gone,
+    ) -> None:
+        """Forget the lock, also when the interpreter ends: then this module's names are gone."""
         semlock = record.semlock
-        if _by_semlock.get(semlock) is record:
-            del _by_semlock[semlock]
-        ThreadPermits.gone(record)
+        if known.get(semlock) is record:
+            del known[semlock]
+        forget(record)
 
 
 def install(undo: "Undo", module: "Any") -> None:

@@ -13,6 +13,7 @@ from contention_lab.native import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any, ClassVar, Self
 
@@ -48,10 +49,14 @@ class SemaphorePermits(ThreadPermits):
         _core.same_as(semaphore._cond._lock, None)  # type: ignore[attr-defined]
 
     @staticmethod
-    def gone(record: "Any") -> None:
-        """Forget the semaphore and its condition."""
-        condition.inner.pop(record.condition, None)
-        ThreadPermits.gone(record)
+    def gone(
+        record: "Any",
+        inner: "dict[int, Any]" = condition.inner,
+        forget: "Callable[[Any], None]" = ThreadPermits.gone,
+    ) -> None:
+        """Forget both it and its condition, also when this module's names are gone."""
+        inner.pop(record.condition, None)
+        forget(record)
 
     @classmethod
     def met(cls, thing: "Any") -> "Self":

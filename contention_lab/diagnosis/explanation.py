@@ -55,7 +55,7 @@ class Explanation:
 
 def kinds() -> tuple[str, ...]:
     """Return the kinds that can be a verdict, in the order in which they are looked for."""
-    return (*(kind_of(find) for find in FINDINGS), HEALTHY)
+    return (*dict.fromkeys(kind_of(find) for find in FINDINGS), HEALTHY)
 
 
 def explanation(kind: str) -> Explanation:
@@ -79,10 +79,14 @@ def kind_of(find: Callable[..., object]) -> str:
 
 
 def _decided(kind: str) -> str:
-    """Return how a kind is decided, without the summary line, which is for readers of the code."""
-    deciding = next((find for find in FINDINGS if kind_of(find) == kind), healthy.summary)
-    documented = inspect.getdoc(deciding) or ""
-    return documented.partition("\n\n")[2].strip()
+    """Return how a kind is decided, without the summary line, which is for readers of the code.
+
+    Of a kind that is found in several ways, all of them.
+    """
+    found_by: list[Callable[..., object]] = [f for f in FINDINGS if kind_of(f) == kind]
+    deciding = found_by or [healthy.summary]
+    documented = [(inspect.getdoc(find) or "").partition("\n\n")[2].strip() for find in deciding]
+    return "\n\nOr:\n\n".join(documented)
 
 
 def _sections(text: str) -> list[str]:

@@ -62,6 +62,14 @@ def test_without_a_kind_all_are_listed() -> None:
     lines = CliRunner().invoke(command, []).stdout.splitlines()
 
     assert [line.split()[0] for line in lines] == list(kinds())
+    assert len(lines) == len(set(lines))
+
+
+def test_a_kind_that_is_found_in_two_ways_is_explained_with_both() -> None:
+    decided = explanation("external-lock").decided
+
+    assert "waits for a file lock" in decided
+    assert "it is a lock (a mutex" in decided
 
 
 def test_a_mistyped_kind_is_answered_with_the_nearest() -> None:

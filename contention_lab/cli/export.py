@@ -6,6 +6,8 @@ to standard output. An earlier file of that name is replaced.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -83,6 +85,8 @@ def command(path: Path, format_name: str, view: View | None, output: str | None)
 def _write(trace: Trace, chosen: ExportFormat, view: View | None, target: Path) -> None:
     """Write a file under another name first, so that a failure leaves the earlier one."""
     partial = target.with_name(target.name + ".partial")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target))
     try:
         with partial.open("wb") as sink:
             chosen.write(trace, sink, view)

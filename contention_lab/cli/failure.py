@@ -7,6 +7,7 @@ nobody expected keeps its traceback, since that is a fault of ours.
 
 from __future__ import annotations
 
+import errno
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,7 @@ ENDING: Final = tuple(
 """Signals that ask a program to end."""
 
 _WARNINGS_SHOWN: Final = 3
+_WRONG_PATH: Final = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR)
 
 
 @contextmanager
@@ -50,7 +52,8 @@ def reported(*kinds: type[Exception]) -> Iterator[None]:
         raise
     except OSError as error:
         subject = f"{error.filename}: " if error.filename is not None else ""
-        raise click.ClickException(f"{subject}{error.strerror or error}") from error
+        advice = "; check the path" if error.errno in _WRONG_PATH else ""
+        raise click.ClickException(f"{subject}{error.strerror or error}{advice}") from error
 
 
 @contextmanager

@@ -91,6 +91,10 @@ def _table(data: Sequence[str]) -> Table:
         return read_text(sys.stdin.read(), "standard input")
     try:
         return read_text(Path(data[0]).read_text(encoding="utf-8"), data[0])
+    except FileNotFoundError as error:
+        raise click.ClickException(
+            f"{data[0]}: No such file or directory, and no point such as 1=8:12; check the path"
+        ) from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{data[0]}: not text: give CSV or JSON") from error
 

@@ -27,10 +27,7 @@ def _kinds(_ctx: click.Context, _parameter: click.Parameter, kind: str) -> str:
     from contention_lab.sweep.nearest import suggestion
 
     if kind not in POLICIES:
-        known = ", ".join(POLICIES)
-        raise click.BadParameter(
-            f"no lock {kind!r}{suggestion(kind, [*POLICIES])}; one of: {known}"
-        )
+        raise click.BadParameter(f"no lock {kind!r}{suggestion(kind, [*POLICIES])}")
     return kind
 
 

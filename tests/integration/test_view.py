@@ -142,7 +142,7 @@ def test_a_file_that_is_not_there_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["view", str(tmp_path / "none.clt")]) == 1
-    assert capsys.readouterr().err.endswith("none.clt: No such file or directory\n")
+    assert capsys.readouterr().err.endswith("none.clt: No such file or directory; check the path\n")
 
 
 def test_without_viztracer_it_says_what_to_install(

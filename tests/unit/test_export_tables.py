@@ -77,6 +77,17 @@ def test_a_file_is_written_beside_the_trace(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.partial"))
 
 
+def test_a_folder_that_is_missing_is_named_by_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    wanted = tmp_path / "nowhere" / "run.csv"
+
+    result = CliRunner().invoke(
+        command, [str(saved(tmp_path)), "--format", "csv", "-o", str(wanted)]
+    )
+
+    assert result.exit_code == 1
+    assert f"{wanted}: No such file or directory; check the path" in result.stderr
+
+
 def test_standard_output_gets_the_bytes_and_nothing_else(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, [str(saved(tmp_path)), "-f", "collapsed", "-o", "-"])
 

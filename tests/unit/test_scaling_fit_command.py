@@ -150,6 +150,7 @@ def test_a_throughput_is_explained_in_shares_not_in_seconds() -> None:
     ("words", "status", "complaint"),
     [
         (("nowhere.csv",), 1, "nowhere.csv: No such file"),
+        (("four=x",), 1, "four=x: No such file or directory, and no point such as 1=8:12"),
         (("1=8", "2"), 2, "give one file, '-', or only points"),
         (("--at", "x", "--work", "fixed", *BURN), 2, "--at 'x': give thread counts"),
         (("--at", "0", "--work", "fixed", *BURN), 2, "--at '0': give thread counts"),

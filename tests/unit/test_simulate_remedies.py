@@ -142,7 +142,7 @@ def test_of_shards_each_bounds_with_its_part() -> None:
     ("text", "said"),
     [
         ("narow=work", "one of: narrow=SITE"),
-        ("narrow=elsewhere", "it is taken by work (work.py:7)"),
+        ("narrow=elsewhere", "the lock is taken by work (work.py:7)"),
         ("narrow", "write narrow=SITE[:SHARE]"),
         ("narrow=work:lots", "give a share"),
         ("faster=work", "work:50"),

@@ -53,7 +53,9 @@ def known(target: Target) -> str:
     """Return the places that take the lock, for a message."""
     if not target.sites:
         return "no place that takes it was recorded"
-    return "it is taken by " + ", ".join(f"{site} ({site.places[0]})" for site in target.sites[:6])
+    return "the lock is taken by " + ", ".join(
+        f"{site} ({site.places[0]})" for site in target.sites[:6]
+    )
 
 
 def placed(found: Sections) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -168,7 +168,7 @@ def _why(file: CaseFile, case: LockCase) -> str:
                 "signal that one gives and another waits for."
             )
         return (
-            "It is shared with other processes: record them with --subprocesses, and name their "
-            "traces together with this one."
+            "It is shared with other processes: only their traces (--subprocesses), named with "
+            "this one, show it."
         )
     return "It may have been taken before the recording began, or never given back."

@@ -115,6 +115,21 @@ class Awaited:
         return self.activity.doing(self.wakers, self.case.windows)
 
     @cached_property
+    def running_share(self) -> float:
+        """Share of their busy time that they ran, without what they waited for a core meanwhile.
+
+        On a busy machine one that sleeps a little is on the books for a core for most of the time.
+        """
+        had = {one: self.activity.on_cpu_share(one) for one in self.wakers}
+        weights = {one: self.case.wakers[one] for one, share in had.items() if share is not None}
+        whole = sum(weights.values())
+        on_cpu = (
+            sum((had[one] or 0.0) * ns for one, ns in weights.items()) / whole if whole else 1.0
+        )
+        ran = self.doing.running * on_cpu
+        return ran / (ran + 1.0 - self.doing.running) if ran else 0.0
+
+    @cached_property
     def stacks(self) -> dict[int, float]:
         """Stacks they were seen under while busy, with weights.
 

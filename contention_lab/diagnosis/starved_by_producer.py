@@ -53,7 +53,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
 def is_working(awaited: Awaited) -> bool:
     """Tell whether those waited for work, rather than wait for work themselves."""
-    running = awaited.doing.running >= LEAST_RUNNING
+    running = awaited.running_share >= LEAST_RUNNING
     return running or awaited.works_elsewhere >= LEAST_RUNNING
 
 

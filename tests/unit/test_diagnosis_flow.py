@@ -147,6 +147,20 @@ def test_a_producer_that_sleeps_where_it_puts_items_waits_for_them_to_arrive() -
     assert all(finding.severity == 0.0 for finding in scene.diagnosis().findings)
 
 
+@pytest.mark.parametrize("delay", [0, 20])
+def test_a_producer_that_sleeps_and_then_waits_for_a_core_does_not_work(delay: int) -> None:
+    scene = producer_and_consumers(state=State.BLOCKED, call=Call.SLEEP, elsewhere=False)
+    producer = next(
+        one for one in scene.trace().threads if scene.trace().thread(one).name[0] == "p"
+    )
+    for at in range(900):  # on the books for a core for two thirds of the time
+        time = at * 1_000_000 + 500_000
+        cpu = {"cpu_ns": 1 + at * 1000, "delay_ns": 1 + at * 1000 * delay}
+        scene.builder.add_state(time, producer, State.RUNNABLE, **cpu)
+    starved = scene.finding("starved-by-producer") is not None
+    assert starved == (delay == 0)
+
+
 def test_a_cut_recording_acquits_only_as_far_as_it_goes() -> None:
     scene = producer_and_consumers(state=State.BLOCKED, call=Call.SLEEP, elsewhere=False)
     whole = scene.trace()

@@ -26,10 +26,12 @@ from contention_lab.diagnosis.thresholds import (
     MOSTLY,
 )
 from contention_lab.diagnosis.wording import counted, duration, names, percent, place
+from contention_lab.trace import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contention_lab.analysis.coordination import CoordinationCase
     from contention_lab.diagnosis.awaited import Awaited
     from contention_lab.diagnosis.case_file import CaseFile
 
@@ -135,6 +137,16 @@ def _finding(file: CaseFile, awaited: Awaited) -> Finding:
     )
 
 
+def _woken_by_unknown(case: CoordinationCase) -> float:
+    """Return the share of the waiting that somebody has ended who is not known.
+
+    Conditions of native code do not say who signals.
+    """
+    length_ns = case.end_ns - case.start_ns
+    unknown = (case.outcome[case.last] == Outcome.ACQUIRED) & (case.ender == 0)
+    return float(length_ns[unknown].sum() / case.wait_ns) if case.wait_ns else 0.0
+
+
 def _reason(file: CaseFile, awaited: Awaited) -> str:
     """Say why they wait, and what is known of its cost."""
     case = awaited.case
@@ -142,6 +154,8 @@ def _reason(file: CaseFile, awaited: Awaited) -> str:
     parties = awaited.parties
     giver = place(parties[0].site) if parties else "code outside the program"
     if case.purpose not in (Purpose.ITEM, Purpose.TASK) and case.woken_share < MOSTLY:
+        if _woken_by_unknown(case) >= MOSTLY:
+            return f"and for most of that it is not recorded who wakes {it}"
         return f"and for most of that nobody wakes {it}: a timeout does, or nothing"
     has_work = awaited.work_share >= LEAST_WORK_OF_WAIT
     # A lock that is used as a signal may be part of a lock that the program has made itself.

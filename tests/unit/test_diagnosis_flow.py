@@ -478,6 +478,22 @@ def test_a_wait_that_a_timeout_ends_is_not_said_to_cost_nothing() -> None:
     assert "cost nothing" not in found.summary
 
 
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [(Outcome.ACQUIRED, "it is not recorded who wakes it"), (Outcome.OPEN, "nobody wakes it")],
+)
+def test_a_wait_that_somebody_unknown_ends_is_not_said_to_be_ended_by_nobody(
+    outcome: Outcome, said: str
+) -> None:
+    scene = Scene()
+    waiter = scene.thread("waiter", end_ms=950.0)
+    condition = scene.lock("pthread_cond", 10)
+    scene.wait(condition, waiter, 10.0, 940.0, scene.stack(("consume", 20)), outcome=outcome)
+    found = scene.finding("idle-wait")
+    assert found is not None
+    assert f"and for most of that {said}" in found.summary
+
+
 def test_who_waits_in_vain_while_others_wait_for_him_is_not_idle() -> None:
     scene = waiting_for_an_event(main=False, outcome=Outcome.TIMED_OUT, by_waiter=True)
     assert not any(

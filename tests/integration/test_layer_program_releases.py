@@ -62,6 +62,50 @@ int main(void)
     return 0;
 }
 """
+PASSING_READERS = """
+#include <pthread.h>
+#include <unistd.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static void *change(void *unused)
+{
+    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_unlock(&lock);
+    return unused;
+}
+__attribute__((noinline)) static void *look_up(void *unused)
+{
+    for (int i = 0; i < READERS; i++) {
+        pthread_rwlock_rdlock(&lock);
+        usleep(300);
+        pthread_rwlock_unlock(&lock);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t writer, reader;
+    pthread_rwlock_rdlock(&lock);
+    pthread_create(&writer, NULL, change, NULL);
+    do { /* until the C library knows that a writer waits */
+        usleep(1000);
+    } while ((__atomic_load_n(&lock.__data.__readers, __ATOMIC_RELAXED) & 2) == 0);
+    pthread_create(&reader, NULL, look_up, NULL);
+    pthread_join(reader, NULL);
+    pthread_rwlock_unlock(&lock);
+    pthread_join(writer, NULL);
+    return 0;
+}
+"""
+
+
+def test_all_that_pass_a_writer_who_waits_are_recorded(tmp_path: Path) -> None:
+    program = PASSING_READERS.replace("READERS", "300")
+    assert record_program(tmp_path, program)[0] == 0
+    trace = load_program(tmp_path)
+
+    passed = [hold for hold in trace.holds if "look_up" in functions(trace, hold["stack"])]
+
+    assert len(passed) == 300
 
 
 def test_who_lets_another_in_and_loses_the_core_to_it_has_released_before(tmp_path: Path) -> None:

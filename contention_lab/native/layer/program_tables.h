@@ -16,7 +16,7 @@
 #define CL_PROGRAM_FIRST_BYTES (1u << 18) /* of a file, at most: its header, the metadata, the end */
 #define CL_PROGRAM_SIGNAL 256u /* no event, but word of a semaphore: a thread posts to it that has never taken it */
 
-#define CL_PROGRAM_EARLY 64u
+#define CL_PROGRAM_EARLY 4096u /* pages that nobody writes to are not there */
 
 typedef struct {
     cl_file file;
@@ -283,14 +283,20 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
     }
 }
 
-/* The first wait for a lock has been told: releases that came before it are put now. */
+/* The first wait for a lock has been told: releases that came before it are put now, the oldest first. Where older ones
+ * had to make room, that one's hold began at no known time: it must not be taken for having lasted since the one before
+ * it, and is a nanosecond long. */
 static void
 cl_program_put_early(cl_program_tables *tables, uint64_t key)
 {
-    uint32_t count = tables->early_count < CL_PROGRAM_EARLY ? tables->early_count : CL_PROGRAM_EARLY;
+    int is_full = tables->early_count > CL_PROGRAM_EARLY;
+    uint32_t count = is_full ? CL_PROGRAM_EARLY : tables->early_count;
+    uint32_t oldest = is_full ? tables->early_count : 0;
     for (uint32_t i = 0; i < count; i++) {
-        cl_native_wait *release = &tables->early[i];
+        cl_native_wait *release = &tables->early[(oldest + i) % CL_PROGRAM_EARLY];
         if (release->depth != 0 && cl_native_lock_key(release->lock, release->kind) == key) {
+            release->start_ns -= is_full && release->start_ns == release->end_ns;
+            is_full = 0;
             cl_program_put_hold(tables, release);
             release->depth = 0; /* it is put once */
         }

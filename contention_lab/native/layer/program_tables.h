@@ -30,6 +30,7 @@ typedef struct {
     uint8_t for_others[CL_NAMES]; /* by lock: to wait for it is to wait for others to do something */
     cl_native_wait early[CL_PROGRAM_EARLY]; /* the last releases of locks that no wait is known for yet; depth 0: put */
     uint32_t early_count;
+    uint64_t early_lost[16]; /* a bit by key: of such a lock one has made room for others */
     uint64_t wait_count, hold_count, flushes;
 } cl_program_tables;
 
@@ -236,13 +237,24 @@ cl_program_put_wait(cl_program_tables *tables, const cl_native_wait *wait)
     }
 }
 
+static uint32_t
+cl_program_early_bit(uint64_t key)
+{
+    return (uint32_t)(key * 0x9E3779B97F4A7C15u >> 54);
+}
+
 static void
 cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
 {
     cl_native_wait with_acquirer = *release, *wait = &with_acquirer;
     uint32_t lock = cl_number_of(&tables->locks, cl_native_lock_key(wait->lock, wait->kind));
     if (lock == 0) { /* it gets its name from who waits for it, which is told when that is over */
-        tables->early[tables->early_count++ % CL_PROGRAM_EARLY] = *release;
+        cl_native_wait *early = &tables->early[tables->early_count++ % CL_PROGRAM_EARLY];
+        if (early->depth != 0) {
+            uint32_t bit = cl_program_early_bit(cl_native_lock_key(early->lock, early->kind));
+            tables->early_lost[bit / 64] |= (uint64_t)1 << bit % 64;
+        }
+        *early = *release;
         return;
     }
     if (tables->for_others[lock]) {
@@ -283,20 +295,20 @@ cl_program_put_hold(cl_program_tables *tables, const cl_native_wait *release)
     }
 }
 
-/* The first wait for a lock has been told: releases that came before it are put now, the oldest first. Where older ones
+/* A lock has got its name: releases that came before that are put now, the oldest first. Where older ones
  * had to make room, that one's hold began at no known time: it must not be taken for having lasted since the one before
  * it, and is a nanosecond long. */
 static void
 cl_program_put_early(cl_program_tables *tables, uint64_t key)
 {
-    int is_full = tables->early_count > CL_PROGRAM_EARLY;
-    uint32_t count = is_full ? CL_PROGRAM_EARLY : tables->early_count;
-    uint32_t oldest = is_full ? tables->early_count : 0;
+    uint32_t bit = cl_program_early_bit(key), all = tables->early_count;
+    int has_lost = (int)(tables->early_lost[bit / 64] >> bit % 64 & 1);
+    uint32_t count = all < CL_PROGRAM_EARLY ? all : CL_PROGRAM_EARLY;
     for (uint32_t i = 0; i < count; i++) {
-        cl_native_wait *release = &tables->early[(oldest + i) % CL_PROGRAM_EARLY];
+        cl_native_wait *release = &tables->early[(all - count + i) % CL_PROGRAM_EARLY];
         if (release->depth != 0 && cl_native_lock_key(release->lock, release->kind) == key) {
-            release->start_ns -= is_full && release->start_ns == release->end_ns;
-            is_full = 0;
+            release->start_ns -= has_lost && release->start_ns == release->end_ns;
+            has_lost = 0;
             cl_program_put_hold(tables, release);
             release->depth = 0; /* it is put once */
         }

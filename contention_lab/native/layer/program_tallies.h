@@ -35,9 +35,12 @@ cl_program_counted_lock(cl_program_tables *tables, const cl_tally_entry *entry, 
     }
     taken.at[0] = entry->caller;
     /* In a language's own library everybody takes his locks at the same place. */
-    return !last && tables->is_standard[cl_program_frame(tables, entry->caller)]
-               ? 0
-               : cl_program_lock(tables, &taken);
+    if (!last && tables->is_standard[cl_program_frame(tables, entry->caller)]) {
+        return 0;
+    }
+    known = cl_program_lock(tables, &taken);
+    cl_program_put_early(tables, cl_native_lock_key(lock, entry->kind));
+    return known;
 }
 
 /* 1 if something has been counted since. */

@@ -11,8 +11,10 @@
 #define CL_TIMEOUT_MAX_NS ((double)PY_TIMEOUT_MAX * 1e3)
 
 #if PY_VERSION_HEX >= 0x030D0000
+#  define CL_TIME_TYPE "PyTime_t"
 #  define CL_TIMEOUT_SIGN "a non-negative number"
 #else
+#  define CL_TIME_TYPE "_PyTime_t"
 #  define CL_TIMEOUT_SIGN "positive"
 #endif
 
@@ -30,7 +32,7 @@ cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
         ns = seconds * 1e9;
         ns = ns < 0 ? floor(ns) : ceil(ns); /* away from 0 */
         if (!(ns >= -0x1p63 && ns < 0x1p63)) {
-            cl_set_time_overflow(timeout);
+            PyErr_SetString(PyExc_OverflowError, "timestamp out of range for platform time_t");
             return -1;
         }
     }
@@ -41,8 +43,7 @@ cl_deadline(PyObject *timeout, int blocking, uint64_t *deadline)
             return -1;
         }
         if (failed || seconds > LLONG_MAX / 1000000000 || seconds < LLONG_MIN / 1000000000) {
-            PyErr_Clear();
-            cl_set_time_overflow(timeout);
+            PyErr_SetString(PyExc_OverflowError, "timestamp too large to convert to C " CL_TIME_TYPE);
             return -1;
         }
         ns = (double)seconds * 1e9;

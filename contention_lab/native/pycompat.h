@@ -47,7 +47,6 @@
 #  endif
 #  if PY_VERSION_HEX >= 0x030D0000
 #    include <internal/pycore_ceval.h>
-#    include <internal/pycore_time.h>
 #  endif
 #  undef Py_BUILD_CORE
 #  pragma GCC diagnostic pop
@@ -352,24 +351,6 @@ cl_signal_word(const uint32_t **word, uint32_t *quiet)
     *word = (const uint32_t *)(const void *)&_PyRuntime.ceval.signals_pending._value; /* an int */
     return __atomic_load_n(*word, __ATOMIC_RELAXED) != 0;
 #endif
-}
-
-/* Sets the exception for a time in seconds that CPython's own type has no room for: its words change with versions. */
-static inline void
-cl_set_time_overflow(PyObject *seconds)
-{
-#if !defined(CL_PUBLIC_FRAMES) && PY_VERSION_HEX >= 0x030D0000
-    PyTime_t unused;
-    (void)_PyTime_FromSecondsObject(&unused, seconds, _PyTime_ROUND_TIMEOUT);
-#elif PY_VERSION_HEX < 0x030D0000
-    _PyTime_t unused;
-    (void)_PyTime_FromSecondsObject(&unused, seconds, _PyTime_ROUND_TIMEOUT);
-#else
-    (void)seconds;
-#endif
-    if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_OverflowError, "timestamp out of range for C PyTime_t");
-    }
 }
 
 /* Whether a thread without a thread state may still ask for the GIL. */

@@ -54,6 +54,15 @@ typedef struct cl_lock {
     PyObject *weak_references;
 } cl_lock;
 
+/* A recorded wait ends without the lock. Who releases it, and reads `waiters` first, sees the waiter or that he has
+ * given up: at no moment neither. */
+static inline void
+cl_wait_given_up(cl_lock *lock)
+{
+    atomic_store_explicit(&lock->gave_up, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_release);
+}
+
 static inline int
 cl_word_try(cl_lock *lock)
 {

@@ -113,8 +113,11 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
                           parts.preemptions_at_end);
             cl_held_push(thread, lock, site, stopped_at);
         }
-        if (result == CL_WAIT_ACQUIRED || result == CL_WAIT_TIMED_OUT) {
+        if (result == CL_WAIT_ACQUIRED) {
             atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+        }
+        else if (result == CL_WAIT_TIMED_OUT) {
+            cl_wait_given_up(lock);
         }
         PyEval_RestoreThread(tstate);
         wait.end_ns = cl_now();
@@ -138,7 +141,7 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
             break;
         }
         if (blocking == CL_INTERRUPTIBLE && Py_MakePendingCalls() < 0) {
-            atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+            cl_wait_given_up(lock);
             wait.end_ns = cl_now();
             failed = 1;
             break;
@@ -158,9 +161,6 @@ cl_lock_block_recorded(cl_lock *lock, cl_thread *thread, cl_block *block, uint32
     wait.spins = parts.spins > UINT32_MAX ? UINT32_MAX : (uint32_t)parts.spins;
     wait.outcome = failed ? CL_INTERRUPTED
                           : result == CL_WAIT_ACQUIRED ? CL_ACQUIRED : CL_TIMED_OUT;
-    if (wait.outcome != CL_ACQUIRED) {
-        atomic_store_explicit(&lock->gave_up, 1, memory_order_relaxed);
-    }
     cl_add(&block->value[CL_C_SPINS], parts.spins);
     cl_count_wait(block, &wait);
     if (detailed) {
@@ -347,11 +347,11 @@ cl_lock_release(cl_lock *lock)
     cl_hold_record hold = {
         .start_ns = atomic_load_explicit(&lock->hold_start, memory_order_relaxed),
         .lock = lock->id, .thread = (uint32_t)(owner >> 32), .site = (uint32_t)owner};
+    hold.waiters = atomic_load_explicit(&lock->waiters, memory_order_acquire);
     int gave_up = atomic_load_explicit(&lock->gave_up, memory_order_relaxed) != 0;
     if (__builtin_expect(gave_up, 0)) {
         atomic_store_explicit(&lock->gave_up, 0, memory_order_relaxed);
     }
-    hold.waiters = atomic_load_explicit(&lock->waiters, memory_order_relaxed);
     hold.flags = cl_watched(lock);
     atomic_store_explicit(&lock->hold_epoch, 0, memory_order_relaxed);
     hold.end_ns = cl_now();

@@ -43,7 +43,7 @@ cl_rw_hold_end(cl_thread *thread, cl_lock *side, cl_hold_record *hold)
 static uint32_t
 cl_rw_blocked(cl_lock *side)
 {
-    uint32_t waiters = atomic_load_explicit(&side->waiters, memory_order_relaxed);
+    uint32_t waiters = atomic_load_explicit(&side->waiters, memory_order_acquire);
     int gave_up = atomic_load_explicit(&side->gave_up, memory_order_relaxed) != 0
                   && atomic_exchange_explicit(&side->gave_up, 0, memory_order_relaxed) != 0;
     return waiters == 0 && gave_up ? 1 : waiters;

@@ -14,7 +14,7 @@ from contention_lab.diagnosis.thresholds import (
     LEAST_EXTERNAL_SAMPLES,
     LEAST_WAIT_S,
     LEAST_WAIT_SHARE,
-    MOSTLY,
+    LEAST_WORKING_LOOKS,
 )
 from contention_lab.diagnosis.wording import duration, names, percent
 from contention_lab.trace import Call, Outcome, State
@@ -44,8 +44,8 @@ def find(file: CaseFile) -> Iterator[Finding]:
 
     Any other sleep of native code is not taken for waiting for a lock, and one thread that waits
     is no evidence that another of the program holds. The culprits are those of the same threads
-    that were in something else at the moment: one of them has the lock, unless for a file lock at
-    most moments all of them wait. Then it is another process, or a thread that never waits.
+    that were in something else at the moment: one of them has the lock, unless at most moments all
+    of them wait. Then it is another process, or a thread that never waits.
 
     Severity is the share of these threads' time.
     """
@@ -77,10 +77,7 @@ def find(file: CaseFile) -> Iterator[Finding]:
     at_work = ~waits & (stacks["state"] != State.AWAITS_LOCK) & np.isin(stacks["thread"], threads)
     look = stacks["time_ns"] // LOOK_NS
     at_work &= np.isin(look, look[waits])
-    # A sleep between tries is seen whether or not the holder is, so SQLite's are not counted.
-    by_one = call != Call.FILE_LOCK or (
-        len(np.unique(look[at_work])) >= MOSTLY * len(np.unique(look[waits]))
-    )
+    by_one = len(np.unique(look[at_work])) >= LEAST_WORKING_LOOKS * len(np.unique(look[waits]))
     culprits = seen_at(trace, stacks, at_work, wait_s) if by_one else ()
     severity = min(wait_s / wall_s, LARGEST_SEVERITY)
     holder = f" while one of them is in {names(culprits, most=2)}" if culprits else ""

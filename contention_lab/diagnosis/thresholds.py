@@ -302,6 +302,12 @@ gets it six times as often as the other."""
 LEAST_EXTERNAL_SAMPLES: Final = 5
 """Times threads must have been seen waiting for a lock that is not Python's."""
 
+LEAST_WORKING_LOOKS: Final = 1 / 3
+"""Share of the looks at threads that wait for a lock outside Python at which another one must be at
+work, for one of them to have it: it was at nearly half in programs that keep SQLite's lock
+themselves, whose waiters sleep on for a while when it is free, and at a twentieth where another
+process kept it."""
+
 LEAST_OVERHEAD: Final = 0.16
 """Share of the CPU time that taking free locks must cost, from what one costs. A program that does
 anything between two acquires (a function call and a few operations) stays below a tenth."""

@@ -410,20 +410,20 @@ def outside(
     modules: tuple[str, ...] = (),
     threads: int = 4,
     share: float = 0.75,
-    by_other_process: bool = False,
+    all_wait: int = 0,
 ) -> Diagnosis:
     """Threads of which one at a time is at work, and the others are blocked in a call.
 
-    With `by_other_process` mostly all of them are, and one is at work at every fourth look.
+    Of every 20 looks, at `all_wait` all of them are.
     """
-    builder = TraceBuilder(meta={**CORES, "modules": list(modules)}, duration_ns=400 * MS)
+    builder = TraceBuilder(meta={**CORES, "modules": list(modules)}, duration_ns=500 * MS)
     book = builder.add_stack(builder.add_frame("book", "/src/shop.py", 9))
     price = builder.add_stack(builder.add_frame("price", "/src/shop.py", 4))
     every = [builder.add_thread(f"clerk {k}") for k in range(threads)]
-    for at in range(400):
+    for at in range(500):
         for thread in every:
             waits = at % 100 < share * 100 and thread != every[at // 10 % threads]
-            waits |= by_other_process and at % 100 >= 25
+            waits |= at // 25 * 7 % 20 < all_wait
             kind = call if waits else Call.SLEEP
             builder.add_state(at * MS, thread, State.BLOCKED, call=kind)
             if at % 25 == 0:
@@ -445,13 +445,22 @@ def test_waiting_for_a_file_lock_is_waiting_outside_of_python() -> None:
     assert "4 threads wait in `book` for a file lock" in finding.summary
 
 
-def test_where_all_wait_at_a_time_none_of_them_is_to_blame() -> None:
-    (finding,) = outside(by_other_process=True).findings
+@pytest.mark.parametrize("call", [Call.FILE_LOCK, Call.NATIVE_SLEEP])
+def test_where_all_wait_at_a_time_none_of_them_is_to_blame(call: Call) -> None:
+    (finding,) = outside(call=call, modules=("sqlite3",), share=1.0, all_wait=15).findings
 
     assert finding.kind == "external-lock"
     assert [party.site.function for party in finding.victims if party.site] == ["book"]
     assert finding.culprits == ()
     assert " while " not in finding.summary
+
+
+def test_who_waits_a_while_longer_than_the_lock_is_held_still_waits_for_its_holder() -> None:
+    (finding,) = outside(
+        call=Call.NATIVE_SLEEP, modules=("sqlite3",), share=1.0, all_wait=11
+    ).findings
+
+    assert [party.site.function for party in finding.culprits if party.site] == ["price"]
 
 
 def test_sleeping_in_a_database_library_is_waiting_for_its_lock() -> None:
